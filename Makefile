@@ -1,0 +1,86 @@
+# Every target sets up what it needs in .venv first, and finds it ready the second time.
+# ARGS is passed on: make test ARGS='tests/unit -k parser', make bench ARGS='--help'.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+PIP := -m pip --disable-pip-version-check --quiet
+ARGS ?=
+
+# The first interpreter that is recent enough; `make PYTHON=...` chooses another.
+PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14 python; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo $$python; break; }; done)
+
+# Run before a virtual environment is made.
+define need_python
+@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+  echo "selfmaint needs Python 3.11 or later: install it, or name one with 'make PYTHON=...'." >&2; \
+  exit 1; }
+@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+  echo "$(PYTHON) cannot make virtual environments: install its venv module (on Debian, the package python3-venv)." >&2; \
+  exit 1; }
+endef
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check format demo bench mutants wheel lock clean
+
+help: ## show this list
+	@echo "Targets (make TARGET [ARGS=...]):"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## install the project and its development tools, as pinned, into .venv
+
+test: setup ## run all tests that need no JVM (HYPOTHESIS_PROFILE=dev, ci or nightly; ci if unset)
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/python -m pytest --durations=5 --durations-min=2 $(ARGS)
+
+check: setup ## lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup ## sort imports, apply safe lint fixes and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+demo: setup ## explain a small retail program and decide a few changes
+	@$(BIN)/python -m examples.demo $(ARGS)
+
+bench: setup ## measure, write JSON, compare with an earlier JSON
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+mutants: setup ## break the rules one at a time and show that the tests notice
+	@$(BIN)/python -m tests.mutants $(ARGS)
+
+wheel: setup ## build the wheel, check its content, install it elsewhere and import it
+	@$(BIN)/python -m tests.wheel
+
+lock: ## pin the newest versions that pyproject.toml allows in constraints.txt
+	$(need_python)
+	@echo "Resolving the newest versions ..."
+	@rm -rf .lock && $(PYTHON) -m venv .lock
+	@.lock/bin/python $(PIP) install '.[dev]'
+	@{ echo "# Every package that '.[dev]' installs. Written by 'make lock'; do not edit."; \
+	   .lock/bin/python $(PIP) freeze --exclude selfmaint; } > .lock/constraints.txt
+	@mv .lock/constraints.txt constraints.txt && rm -rf .lock
+	@echo "Wrote constraints.txt; 'make setup' installs it."
+
+clean: ## remove .venv and everything else that can be made again
+	rm -rf $(VENV) .lock build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp holds the folder it was made in, since a virtual environment cannot be moved: a copied
+# or moved checkout, an interrupted setup and a vanished interpreter all start afresh.
+HOME_OF_VENV := $(shell test -x $(BIN)/python && cat $(STAMP) 2>/dev/null)
+ifneq ($(HOME_OF_VENV),$(CURDIR))
+.PHONY: $(STAMP)
+endif
+
+$(STAMP): pyproject.toml constraints.txt
+	$(need_python)
+	@echo "Setting up $(VENV) ..."
+	@test "$(HOME_OF_VENV)" = "$(CURDIR)" || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python $(PIP) install --constraint constraints.txt hatchling
+	@$(BIN)/python $(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@echo "$(CURDIR)" > $(STAMP)

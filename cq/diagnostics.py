@@ -1,0 +1,194 @@
+"""What is wrong with a text, where, and how to show it.
+
+A `Span` names a place in a source text, a `Diagnostic` says what is wrong there, and a
+`DiagnosticError` carries all of them at once, sorted by position. The text a person sees is built
+here and nowhere else, from the facts that the diagnostics carry.
+
+Codes are stable: CQ1xx front end, LP2xx plans and their inputs, WH3xx warehouse, RT4xx runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad a diagnostic is: an error stops the compilation, a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of one source line; line and column count from 1."""
+
+    line: int
+    column: int
+    length: int = 1
+
+    def to(self, other: Span) -> Span:
+        """The stretch from the start of this span to the end of `other`, if on the same line."""
+        if other.line != self.line:
+            return self
+        return Span(
+            self.line, self.column, max(self.length, other.column + other.length - self.column)
+        )
+
+
+NO_SPAN = Span(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding about a source text.
+
+    Args:
+        code: stable code, such as `CQ104`.
+        message: what is wrong, in the user's own names.
+        span: where; `NO_SPAN` when the whole text is meant.
+        help: the rule that is broken, or the legal choices; one line each.
+        severity: error or warning.
+    """
+
+    code: str
+    message: str
+    span: Span = NO_SPAN
+    help: tuple[str, ...] = ()
+    severity: Severity = Severity.ERROR
+
+    def render(self, source: str, filename: str) -> str:
+        """The diagnostic with its source line and a caret line under it."""
+        lines = [f"{self.severity}[{self.code}]: {self.message}"]
+        if self.span != NO_SPAN:
+            lines.append(f" --> {filename}:{self.span.line}:{self.span.column}")
+            lines.extend(_excerpt(source, self.span))
+        gutter = " " * len(str(self.span.line)) if self.span != NO_SPAN else ""
+        lines.extend(f"{gutter} = help: {line}" for line in self.help)
+        return "\n".join(lines)
+
+
+_WIDTH = 160
+"""Excerpts are cut to this many characters around the caret: a megabyte line stays legible."""
+
+
+def _excerpt(source: str, span: Span) -> list[str]:
+    rows = source.split("\n")
+    if not 1 <= span.line <= len(rows):
+        return []
+    text = _printable(rows[span.line - 1].rstrip("\r"))
+    start = span.column - 1
+    first = max(0, start - _WIDTH // 2) if len(text) > _WIDTH else 0
+    shown = text[first : first + _WIDTH]
+    before = "..." if first else ""
+    after = "..." if first + _WIDTH < len(text) else ""
+    length = max(1, min(span.length, first + _WIDTH - start))
+    number = str(span.line)
+    return [
+        f"{number} | {before}{shown}{after}",
+        f"{' ' * len(number)} | {' ' * (len(before) + start - first)}{'^' * length}",
+    ]
+
+
+def _printable(text: str) -> str:
+    """Each control character and tab as one visible column, so that carets stay aligned."""
+    return "".join(
+        " " if char == "\t" else char if char.isprintable() else "\ufffd" for char in text
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """All findings about one text, by position, with what is needed to show them."""
+
+    findings: tuple[Diagnostic, ...]
+    source: str = field(default="", repr=False)
+    filename: str = "<text>"
+
+    @classmethod
+    def of(cls, findings: Iterable[Diagnostic], source: str, filename: str) -> Diagnostics:
+        """Sort by position, then code; the same finding is said once."""
+        unique = sorted(set(findings), key=lambda item: (item.span, item.code, item.message))
+        return cls(tuple(unique), source, filename)
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(item for item in self.findings if item.severity is Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        return tuple(item for item in self.findings if item.severity is Severity.WARNING)
+
+    def __str__(self) -> str:
+        blocks = [item.render(self.source, self.filename) for item in self.findings]
+        counts = [
+            f"{len(group)} {name}{'s' if len(group) != 1 else ''}"
+            for group, name in ((self.errors, "error"), (self.warnings, "warning"))
+            if group
+        ]
+        if counts:
+            blocks.append(f"{' and '.join(counts)} in {self.filename}")
+        return "\n".join(blocks)
+
+
+class SelfmaintError(Exception):
+    """Root of every error this project raises on purpose."""
+
+
+class DiagnosticError(SelfmaintError):
+    """A text that cannot be used, with every reason why.
+
+    Attributes:
+        diagnostics: the findings, sorted by position.
+    """
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        super().__init__(str(diagnostics))
+        self.diagnostics = diagnostics
+
+
+class InputError(SelfmaintError):
+    """A value, row, name or change that does not fit what the program declares.
+
+    Attributes:
+        code: stable code, such as `LP203`.
+        help: what would be legal; one line each.
+    """
+
+    def __init__(self, code: str, message: str, *help: str) -> None:
+        super().__init__("\n".join([f"error[{code}]: {message}", *(f" = help: {h}" for h in help)]))
+        self.code = code
+        self.message = message
+        self.help = help
+
+
+_LONGEST_GUESS = 80
+"""Names longer than this are nobody's typing slip, and comparing them would take long."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Help lines with the nearest known name, or the known names when they are few.
+
+    Example:
+        >>> did_you_mean("custmer", ["customer", "orders"])
+        ('did you mean `customer`?',)
+    """
+    choices: Sequence[str] = sorted(set(known))
+    if len(name) <= _LONGEST_GUESS:
+        near = get_close_matches(name, [c for c in choices if len(c) <= _LONGEST_GUESS], n=1)
+        if near:
+            return (f"did you mean `{near[0]}`?",)
+    if 0 < len(choices) <= 8:
+        return ("known: " + ", ".join(choices),)
+    return ()
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """`text`, cut in the middle when it is longer than `width`."""
+    if len(text) <= width:
+        return text
+    half = (width - 3) // 2
+    return f"{text[:half]}...{text[-half:]}"

@@ -1,0 +1,130 @@
+"""What a set of comparisons implies: enough of the theory of order to see that none can hold.
+
+The comparisons are edges `a < b` or `a <= b` between terms; constants of one type are ordered by
+value. The set contradicts itself when a strict edge lies on a cycle, or when `a != b` stands
+beside `a <= b <= a`. Values are taken to be densely ordered: a contradiction found this way is one
+in every type; whole numbers between 1 and 2 are not looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cq.syntax import FLIPPED, Comparison, Const, Term
+from cq.types import holds
+
+_NONE, _WEAK, _STRICT = 0, 1, 2
+
+_MOST_TERMS = 60
+"""The closure takes cubic time; beyond this many terms only the comparisons themselves count."""
+
+
+def contradict(comparisons: Iterable[Comparison]) -> bool:
+    """Whether no values satisfy all `comparisons`; True is always right, False may miss some.
+
+    Example:
+        >>> from cq.syntax import Var
+        >>> x, y = Var("X"), Var("Y")
+        >>> contradict([Comparison(x, "<", y), Comparison(y, "<", x)])
+        True
+        >>> contradict([Comparison(x, ">", Const(3)), Comparison(x, "<=", Const(3))])
+        True
+        >>> contradict([Comparison(x, ">", Const(3)), Comparison(x, "<=", Const(4))])
+        False
+    """
+    listed = list(comparisons)
+    if len(listed) < 2:
+        return False
+    reach = _closure(listed)
+    terms = {term for pair in reach for term in pair}
+    if any(reach.get((term, term)) == _STRICT for term in terms):
+        return True
+    return any(
+        c.operator == "!="
+        and reach.get((c.left, c.right), _NONE) != _NONE
+        and reach.get((c.right, c.left), _NONE) != _NONE
+        for c in listed
+    )
+
+
+def implies(comparisons: Iterable[Comparison], wanted: Comparison) -> bool:
+    """Whether `comparisons` force `wanted`; True is always right, False may miss some.
+
+    Example:
+        >>> from cq.syntax import Var
+        >>> x, y = Var("X"), Var("Y")
+        >>> implies([Comparison(x, "<", y)], Comparison(y, "!=", x))
+        True
+    """
+    left, right = wanted.left, wanted.right
+    if isinstance(left, Const) and isinstance(right, Const):
+        return holds(wanted.operator, left.value, right.value, wanted.numeric)
+    listed = list(comparisons)
+    for known in listed:
+        for a, op, b in (
+            (known.left, known.operator, known.right),
+            (known.right, FLIPPED[known.operator], known.left),
+        ):
+            if (a, b) == (left, right) and wanted.operator in _WEAKER[op]:
+                return True
+    reach = _closure(listed)
+    forth, back = reach.get((left, right), _NONE), reach.get((right, left), _NONE)
+    match wanted.operator:
+        case "<":
+            return forth == _STRICT
+        case "<=":
+            return forth != _NONE
+        case ">":
+            return back == _STRICT
+        case ">=":
+            return back != _NONE
+        case "!=":
+            return _STRICT in (forth, back)
+        case "=":
+            return False  # equalities are merged before comparisons are looked at
+
+
+_WEAKER = {
+    "=": ("=", "<=", ">="),
+    "!=": ("!=",),
+    "<": ("<", "<=", "!="),
+    "<=": ("<=",),
+    ">": (">", ">=", "!="),
+    ">=": (">=",),
+}
+
+
+def _closure(comparisons: list[Comparison]) -> dict[tuple[Term, Term], int]:
+    """For every pair of terms, whether the first is below the second, weakly or strictly."""
+    reach: dict[tuple[Term, Term], int] = {}
+
+    def add(low: Term, high: Term, strength: int) -> None:
+        reach[low, high] = max(reach.get((low, high), _NONE), strength)
+
+    numeric = all(comparison.numeric for comparison in comparisons)
+    for c in comparisons:
+        match c.operator:
+            case "<" | "<=":
+                add(c.left, c.right, _STRICT if c.operator == "<" else _WEAK)
+            case ">" | ">=":
+                add(c.right, c.left, _STRICT if c.operator == ">" else _WEAK)
+            case _:
+                pass
+    terms = list(dict.fromkeys(t for c in comparisons for t in (c.left, c.right)))
+    if len(terms) > _MOST_TERMS:
+        return reach
+    constants = [term for term in terms if isinstance(term, Const)]
+    for small in constants:
+        for large in constants:
+            if holds("<", small.value, large.value, numeric):
+                add(small, large, _STRICT)
+    for middle in terms:
+        for low in terms:
+            first = reach.get((low, middle), _NONE)
+            if first == _NONE:
+                continue
+            for high in terms:
+                second = reach.get((middle, high), _NONE)
+                if second != _NONE:
+                    add(low, high, max(first, second))
+    return reach

@@ -1,0 +1,260 @@
+"""The analysed view: one conjunctive query over base relations, in normal form.
+
+`normalize` unfolds views into their definitions and settles what can be settled from the text
+alone: equalities become one variable or one constant, comparisons between constants are decided.
+
+NULL. A NULL never joins, so a variable that occurs twice in the body, or in a comparison, never
+takes NULL. That is decided here, on the text as written, and remembered as `non_null`: later
+passes remove subgoals, and a variable that has lost its second occurrence must still refuse NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from cq.check import Checked, CheckedView
+from cq.order import contradict
+from cq.schema import Relation
+from cq.syntax import FLIPPED, Atom, Comparison, Const, Rule, Term, Var, body_terms, variables_of
+from cq.types import ANY, Type, holds
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A subgoal that analysis removed, and why the view does not need it."""
+
+    atom: Atom
+    reason: str
+
+
+@dataclass(frozen=True)
+class Query:
+    """`name(head) :- atoms, comparisons`, every atom over a base relation.
+
+    Args:
+        non_null: variables that refuse NULL.
+        relations: the relations of the rule as written, by name, including dropped ones.
+        is_empty: no database gives this view a row.
+        dropped: what minimization removed.
+        is_minimal: False when minimization stopped early; the answer is the same.
+    """
+
+    name: str
+    head: tuple[Term, ...]
+    atoms: tuple[Atom, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    non_null: frozenset[Var] = frozenset()
+    relations: tuple[Relation, ...] = ()
+    types: tuple[Type, ...] = ()
+    is_empty: bool = False
+    dropped: tuple[Dropped, ...] = field(default=(), compare=False)
+    is_minimal: bool = field(default=True, compare=False)
+
+    @cached_property
+    def columns(self) -> Mapping[Var, int]:
+        """The exposed variables, each with the first head column that shows it."""
+        found: dict[Var, int] = {}
+        for column, term in enumerate(self.head):
+            if isinstance(term, Var):
+                found.setdefault(term, column)
+        return found
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Relation]:
+        return {relation.name: relation for relation in self.relations}
+
+    def is_exposed(self, term: Term) -> bool:
+        """A constant, or a variable of the head: its value can be read off a view row."""
+        return isinstance(term, Const) or term in self.columns
+
+    def occurrences(self, relation: str) -> tuple[int, ...]:
+        """The subgoals of `relation`, by position in the body."""
+        return tuple(i for i, atom in enumerate(self.atoms) if atom.predicate == relation)
+
+    def rule(self) -> Rule:
+        return Rule(Atom(self.name, self.head), self.atoms, self.comparisons)
+
+
+def normalize(name: str, checked: Checked) -> Query:
+    """The view `name` of a checked program as one query over base relations.
+
+    Law: on every database the query and the rule as written have the same answers.
+    """
+    view = checked.views[name]
+    atoms, comparisons, merged, possible = _unfold(view, checked.views)
+    rule = Rule(view.rule.head, tuple(atoms), tuple(comparisons))
+    relations = {atom.predicate: checked.relations[atom.predicate] for atom in atoms}
+    query = _settle(rule, merged)
+    return replace(
+        query,
+        relations=tuple(relations[key] for key in sorted(relations)),
+        types=view.types or (ANY,) * len(view.rule.head.terms),
+        is_empty=query.is_empty or not possible,
+    )
+
+
+def _unfold(
+    view: CheckedView, views: Mapping[str, CheckedView]
+) -> tuple[list[Atom], list[Comparison], list[tuple[Term, Term]], bool]:
+    """The body with views replaced by their definitions.
+
+    Returns the atoms, the comparisons, the pairs of terms that the definitions' heads make equal,
+    and False when a head constant and the constant it meets differ.
+    """
+    used = {
+        term.name
+        for term in (*view.rule.head.terms, *body_terms(view.rule))
+        if isinstance(term, Var)
+    }
+    atoms: list[Atom] = []
+    comparisons = list(view.rule.comparisons)
+    equal: list[tuple[Term, Term]] = []
+    possible = True
+    agenda = list(reversed(view.rule.atoms))
+    while agenda:
+        atom = agenda.pop()
+        inner = views.get(atom.predicate)
+        if inner is None:
+            atoms.append(atom)
+            continue
+        fresh = _freshen(inner.rule, used)
+        for theirs, ours in zip(fresh.head.terms, atom.terms, strict=True):
+            if isinstance(theirs, Const) and isinstance(ours, Const):
+                possible = possible and theirs.value == ours.value
+            else:
+                equal.append((ours, theirs))
+        comparisons.extend(fresh.comparisons)
+        agenda.extend(reversed(fresh.atoms))
+    return atoms, comparisons, equal, possible
+
+
+def _freshen(rule: Rule, used: set[str]) -> Rule:
+    """`rule` with its variables renamed away from `used`, which grows by the new names."""
+    names: dict[Term, Term] = {}
+    for var in variables_of(*rule.head.terms, *body_terms(rule)):
+        name, number = var.name, 1
+        while name in used:
+            number += 1
+            name = f"{var.name}_{number}"
+        used.add(name)
+        names[var] = Var(name, var.span)
+    return substitute(rule, names)
+
+
+def substitute(rule: Rule, mapping: Mapping[Term, Term]) -> Rule:
+    """`rule` with every term replaced as `mapping` says."""
+    return Rule(
+        _substitute_atom(rule.head, mapping),
+        tuple(_substitute_atom(atom, mapping) for atom in rule.atoms),
+        tuple(
+            replace(c, left=mapping.get(c.left, c.left), right=mapping.get(c.right, c.right))
+            for c in rule.comparisons
+        ),
+    )
+
+
+def _substitute_atom(atom: Atom, mapping: Mapping[Term, Term]) -> Atom:
+    return Atom(atom.predicate, tuple(mapping.get(term, term) for term in atom.terms), atom.span)
+
+
+def _settle(rule: Rule, merged: Iterable[tuple[Term, Term]]) -> Query:
+    """Merge what is equal, decide what is ground, and note which variables refuse NULL."""
+    classes = _Classes()
+    for left, right in merged:
+        classes.merge(left, right)
+    equalities = [c for c in rule.comparisons if c.operator == "="]
+    for comparison in equalities:
+        classes.merge(comparison.left, comparison.right)
+    # A merged view column may carry NULL; the two sides of a written equality may not.
+    strict = {classes.find(side) for c in equalities for side in (c.left, c.right)}
+
+    terms = {*rule.head.terms, *body_terms(rule)}
+    settled = substitute(
+        Rule(rule.head, rule.atoms, tuple(c for c in rule.comparisons if c.operator != "=")),
+        {term: classes.find(term) for term in terms},
+    )
+    comparisons, tested, possible = decide_ground(settled.comparisons)
+    strict |= tested
+
+    count: dict[Term, int] = {}
+    for atom in settled.atoms:
+        for term in atom.terms:
+            count[term] = count.get(term, 0) + 1
+    strict.update(term for term, times in count.items() if times > 1)
+    strict.update(side for c in comparisons for side in (c.left, c.right))
+    return Query(
+        name=rule.head.predicate,
+        head=settled.head.terms,
+        atoms=settled.atoms,
+        comparisons=comparisons,
+        non_null=frozenset(term for term in strict if isinstance(term, Var)),
+        is_empty=not (possible and classes.consistent),
+    )
+
+
+def decide_ground(
+    comparisons: Iterable[Comparison],
+) -> tuple[tuple[Comparison, ...], set[Term], bool]:
+    """Decide what needs no database: constants against constants, a term against itself.
+
+    Returns the comparisons left, in canonical direction and once each; the variables that were
+    compared with themselves, which only NULL can fail; and False if no values satisfy them all.
+    """
+    kept: dict[Comparison, None] = {}
+    tested: set[Term] = set()
+    possible = True
+    for comparison in map(_flip, comparisons):
+        left, right = comparison.left, comparison.right
+        if isinstance(left, Const) and isinstance(right, Const):
+            possible &= holds(comparison.operator, left.value, right.value, comparison.numeric)
+        elif left == right:
+            possible &= comparison.operator in ("=", "<=", ">=")
+            tested.add(left)
+        else:
+            kept[comparison] = None
+    return tuple(kept), tested, possible and not contradict(kept)
+
+
+def _flip(comparison: Comparison) -> Comparison:
+    """The same comparison with a variable on the left, if there is one, and without `>`."""
+    turn = isinstance(comparison.left, Const) or (
+        isinstance(comparison.right, Var) and comparison.operator in (">", ">=")
+    )
+    if not turn or isinstance(comparison.right, Const):
+        return comparison
+    return replace(
+        comparison,
+        left=comparison.right,
+        operator=FLIPPED[comparison.operator],
+        right=comparison.left,
+    )
+
+
+class _Classes:
+    """Union-find over terms; a class is named by its constant, or else by its earliest variable."""
+
+    def __init__(self) -> None:
+        self.parent: dict[Term, Term] = {}
+        self.consistent = True
+
+    def find(self, term: Term) -> Term:
+        while term in self.parent:
+            term = self.parent[term]
+        return term
+
+    def merge(self, left: Term, right: Term) -> None:
+        first, second = self.find(left), self.find(right)
+        if first == second:
+            return
+        if isinstance(second, Const):
+            first, second = second, first
+        if isinstance(second, Const):
+            assert isinstance(first, Const)
+            self.consistent &= bool(first.value == second.value)
+            if not self.consistent:
+                return
+        elif isinstance(first, Var) and first.is_anonymous and not second.is_anonymous:
+            first, second = second, first
+        self.parent[second] = first

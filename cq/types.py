@@ -1,0 +1,186 @@
+"""The column types of the view language and the values they admit.
+
+Law: `Type.admit` maps a Python value to the one representation under which equal database values
+are equal Python values, or says that the value does not fit. So a join is `==` everywhere else.
+
+A relation without a declaration has columns of type `ANY`: each hashable value equals itself, and
+an order comparison holds only between values of one Python type (design section 9).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final, TypeAlias
+
+Value: TypeAlias = str | int | float | bool | Decimal | date | datetime
+"""A constant of the language: what may stand in a rule."""
+
+Row: TypeAlias = tuple[object, ...]
+"""A row of a relation or a view; a component may be any hashable value, `None` is NULL."""
+
+
+class Misfit(ValueError):
+    """A value that a type does not admit; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A column type; `precision` and `scale` belong to `decimal`."""
+
+    name: str
+    precision: int = 0
+    scale: int = 0
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})" if self.name == "decimal" else self.name
+
+    @property
+    def family(self) -> str:
+        """Types of one family are comparable: all numbers, otherwise only the same type."""
+        return "number" if self.name in _NUMBERS else self.name
+
+    def admit(self, value: object) -> object:
+        """`value` in this type's representation; NULL (`None`) fits every type.
+
+        Raises:
+            Misfit: the value does not belong to this type.
+
+        Example:
+            >>> Type("double").admit(2)
+            2.0
+            >>> Type("int").admit(2**31)
+            Traceback (most recent call last):
+            cq.types.Misfit: 2147483648 is outside the range of int
+        """
+        if value is None:
+            return None
+        return _ADMIT[self.name](self, value)
+
+
+def _whole(self: Type, value: object) -> object:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Misfit(f"{value!r} is no {self}")
+    bound = _BOUNDS[self.name]
+    if not -bound <= value < bound:
+        raise Misfit(f"{value!r} is outside the range of {self}")
+    return value
+
+
+def _binary(self: Type, value: object) -> object:
+    if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
+        raise Misfit(f"{value!r} is no {self}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise Misfit(f"a number of this size is outside the range of {self}") from None
+    if math.isnan(number):
+        raise Misfit("NaN equals nothing, not even itself; use NULL for an unknown number")
+    return number
+
+
+def _decimal(self: Type, value: object) -> object:
+    if not isinstance(value, int | Decimal) or isinstance(value, bool):
+        raise Misfit(f"{value!r} is no {self}")
+    number = Decimal(value)
+    if not number.is_finite():
+        raise Misfit(f"{value!r} is no {self}")
+    step = Decimal(1).scaleb(-self.scale)
+    if abs(number) >= Decimal(10) ** (self.precision - self.scale) or number % step != 0:
+        raise Misfit(f"{value!r} does not fit {self} without rounding")
+    return number
+
+
+def _plain(kind: type) -> Callable[[Type, object], object]:
+    def admit(self: Type, value: object) -> object:
+        # A datetime is a date to Python, but the two never compare equal in a database.
+        if not isinstance(value, kind) or (kind is date and isinstance(value, datetime)):
+            raise Misfit(f"{value!r} is no {self}")
+        return value
+
+    return admit
+
+
+def _any(self: Type, value: object) -> object:
+    try:
+        hash(value)
+    except TypeError:
+        raise Misfit(f"a {type(value).__name__} cannot be compared by value") from None
+    if isinstance(value, float | Decimal) and value != value:
+        raise Misfit("NaN equals nothing, not even itself; use NULL for an unknown number")
+    return value
+
+
+ANY: Final = Type("any")
+_BOUNDS: Final = {"int": 2**31, "long": 2**63}
+_NUMBERS: Final = frozenset({"int", "long", "float", "double", "decimal"})
+_ADMIT: Final[dict[str, Callable[[Type, object], object]]] = {
+    "any": _any,
+    "boolean": _plain(bool),
+    "int": _whole,
+    "long": _whole,
+    "float": _binary,
+    "double": _binary,
+    "decimal": _decimal,
+    "string": _plain(str),
+    "date": _plain(date),
+    "timestamp": _plain(datetime),
+}
+
+TYPE_NAMES: Final = tuple(name for name in _ADMIT if name != "any")
+"""What may stand behind the colon of a declared column."""
+
+MAX_PRECISION: Final = 38
+
+
+def constant_family(value: object) -> str:
+    """The family a constant of the language belongs to by its spelling."""
+    match value:
+        case bool():
+            return "boolean"
+        case int() | float() | Decimal():
+            return "number"
+        case str():
+            return "string"
+        case datetime():
+            return "timestamp"
+        case date():
+            return "date"
+        case _:
+            raise AssertionError(f"no constant: {value!r}")
+
+
+_OPERATORS: Final[dict[str, Callable[[Any, Any], object]]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def holds(op: str, left: object, right: object, numeric: bool = False) -> bool:
+    """Whether `left op right` is true; NULL makes every comparison false.
+
+    Args:
+        numeric: both sides are declared as numbers, so that their Python types may differ.
+
+    Example:
+        >>> holds("<", 1, 2), holds("<", 1, "a"), holds("!=", None, 1)
+        (True, False, False)
+    """
+    if left is None or right is None:
+        return False
+    if op in ("=", "!="):
+        return bool(_OPERATORS[op](left, right))
+    if not numeric and type(left) is not type(right):
+        return False
+    try:
+        return bool(_OPERATORS[op](left, right))
+    except TypeError:  # one type, but without an order (complex), or with and without a time zone
+        return False

@@ -1,0 +1,220 @@
+"""The reference executor for one change: plain lookups, in the order the plan lists them.
+
+`decide_step` runs one step on one state of the view. A plan with one step is decided by it alone. A
+relation that occurs several times is a batch of one change with nobody to ask: each subgoal is a
+relation of its own, and the change is applied to one after the other (`lookups.maintain`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from typing import TypeAlias
+
+from cq.diagnostics import shorten
+from cq.types import Row, holds
+from lookups.index import RowIndex
+from lookups.plan import (
+    Any,
+    Cell,
+    Contradiction,
+    Found,
+    Lookup,
+    Plan,
+    Rule,
+    Screen,
+    Step,
+    value_of,
+)
+from lookups.verdict import Answer, Because, Kind, Reason, Test, Verdict
+
+IsChanged: TypeAlias = Callable[[str, tuple[int, ...], Row], bool]
+"""Whether a batch changes a row of a relation that has these values in these columns."""
+
+
+def decide(
+    plan: Plan, rows: Iterable[Sequence[object]] | RowIndex, change: Sequence[object]
+) -> Verdict:
+    """The verdict of `plan` on `change`; see `Plan.decide`."""
+    row = plan.query.by_name[plan.relation].admit(change)
+    index = rows if isinstance(rows, RowIndex) else RowIndex(rows, len(plan.query.head))
+    if not plan.steps:
+        return Verdict(Kind.IRRELEVANT, Reason(Because.UNUSED))
+    if len(plan.steps) > 1:
+        from lookups.maintain import decide_alone  # which runs the steps of this module
+
+        return decide_alone(plan, index, row)
+    (step,) = plan.steps
+    failed = failed_screen(step.screen, row)
+    if failed:
+        return Verdict(Kind.IRRELEVANT, Reason(Because.SCREEN, (), step.subgoal, failed))
+    if step.children:
+        return Verdict(Kind.UNAFFECTED, Reason(Because.FOREIGN_KEY, (), step.subgoal))
+    return decide_step(step, index, row)
+
+
+def failed_screen(screen: Screen, change: Row) -> str:
+    """What keeps the change from matching the subgoal, in words; empty when it matches."""
+    if screen.is_closed:
+        return "the view is empty in every database"
+    for position, constant in screen.constants:
+        if change[position] is None or change[position] != constant.value:
+            return f"value {position + 1} is {_shown(change[position])}, not {constant.value!r}"
+    for position in screen.non_null:
+        if change[position] is None:
+            return f"value {position + 1} is NULL, which joins nothing"
+    for first, second in screen.equal:
+        if change[first] is None or change[first] != change[second]:
+            return f"values {first + 1} and {second + 1} differ"
+    for test in screen.tests:
+        left, right = value_of(test.left, change), value_of(test.right, change)
+        if not holds(test.operator, left, right, test.numeric):
+            return f"{_shown(left)} {test.operator} {_shown(right)} does not hold"
+    return ""
+
+
+def _shown(value: object) -> str:
+    return "NULL" if value is None else shorten(repr(value))
+
+
+def _never_changed(relation: str, columns: tuple[int, ...], values: Row) -> bool:
+    return False
+
+
+def decide_step(
+    step: Step, index: RowIndex, change: Row, is_changed: IsChanged = _never_changed
+) -> Verdict:
+    """The verdict of one step on a change that passed its screen.
+
+    Args:
+        is_changed: what the batch around this change touches. Where a subgoal vouches for another
+            one, or a key contradicts, the view shows a row of a relation that may be in two states
+            at once; a row that the batch leaves alone is the same in all of them.
+    """
+    if step.rule in (Rule.DELETE_EXPOSED, Rule.DELETE_KEY, Rule.DELETE_HIDDEN):
+        return _deletion(step, index, change)
+    return _insertion(step, index, change, is_changed)
+
+
+def _deletion(step: Step, index: RowIndex, change: Row) -> Verdict:
+    assert step.vdu is not None
+    values = step.vdu.values(change)
+    found = index.has(step.vdu.columns, values)
+    reason = Reason(step.rule, (Answer(Test.VDU, step.vdu, values, found),), step.subgoal)
+    if not found:
+        return Verdict(Kind.UNAFFECTED, reason)
+    if step.rule is Rule.DELETE_HIDDEN or any(change[i] is None for i in step.key):
+        return Verdict(Kind.MISS, reason)
+    deletes = index.matching(step.vdu.columns, values)
+    return Verdict(Kind.SELF_MAINTAINED, reason, deletes=deletes)
+
+
+def _insertion(step: Step, index: RowIndex, change: Row, is_changed: IsChanged) -> Verdict:
+    answers: list[Answer] = []
+
+    def verdict(kind: Kind, inserts: frozenset[Row] = frozenset()) -> Verdict:
+        return Verdict(kind, Reason(step.rule, tuple(answers), step.subgoal), inserts)
+
+    if step.vdu is not None and _ask(step.vdu, Test.VDU, index, change, answers):
+        return verdict(Kind.UNAFFECTED)
+    for contradiction in step.contradictions:
+        if _contradicts(contradiction, index, change, is_changed, answers):
+            return verdict(Kind.UNAFFECTED)
+    if step.vsm is None or step.rows is None:
+        return verdict(Kind.MISS)
+    # Every need is asked even after one failed: the reason then names all that is missing.
+    met = [_meet(need, index, change, is_changed, answers) for need in step.vsm.needs]
+    if not all(met):
+        return verdict(Kind.MISS)
+    found = new_rows(step.rows.cells, step.vsm.needs, index, change) - index.rows
+    return verdict(Kind.SELF_MAINTAINED if found else Kind.UNAFFECTED, found)
+
+
+def _ask(lookup: Lookup, test: Test, index: RowIndex, change: Row, answers: list[Answer]) -> bool:
+    values = lookup.values(change)
+    found = index.has(lookup.columns, values)
+    answers.append(Answer(test, lookup, values, found))
+    return found
+
+
+def _contradicts(
+    contradiction: Contradiction,
+    index: RowIndex,
+    change: Row,
+    is_changed: IsChanged,
+    answers: list[Answer],
+) -> bool:
+    relation, columns = contradiction.relation, tuple(i for i, _ in contradiction.key)
+    key = tuple(value_of(ref, change) for _, ref in contradiction.key)
+    if is_changed(relation, columns, key):
+        return False
+    lookup = contradiction.lookup
+    values = lookup.values(change)
+    wanted = tuple(value_of(ref, change) for _, ref in contradiction.differs)
+    shown = index.distinct(lookup.columns, values, tuple(i for i, _ in contradiction.differs))
+    found = any(row != wanted for row in shown)
+    answers.append(Answer(Test.CONTRADICTION, lookup, values, found))
+    return found
+
+
+def _meet(
+    need: Any, index: RowIndex, change: Row, is_changed: IsChanged, answers: list[Answer]
+) -> bool:
+    own, *others = need.alternatives
+    if _ask(own.lookup, Test.VSM, index, change, answers):
+        return True
+    if not others or need.instance is None:
+        return False
+    row = need.instance.row(change)
+    if is_changed(need.instance.relation, tuple(range(len(row))), row):
+        return False
+    return any(
+        _ask(alternative.lookup, Test.VSM, index, change, answers)
+        for alternative in others
+        if all(
+            value_of(equal.left, change) == value_of(equal.right, change)
+            for equal in alternative.condition
+        )
+    )
+
+
+def supported(step: Step, index: RowIndex, change: Row, reason: Reason) -> frozenset[Row]:
+    """The rows that the new view has because of an insertion that did not miss on `index`.
+
+    Precondition: all of Y is exposed (`INSERT_ALONE` or `INSERT_EXPOSED`). Then the evidence's rows
+    `[a', b, -]` are the rows of every relation row that looks like the change to the view.
+    """
+    last = reason.answers[-1] if reason.answers else None
+    if last is not None and last.found and last.test is Test.CONTRADICTION:
+        return frozenset()
+    if last is not None and last.found and last.test is Test.VDU:
+        return index.matching(last.lookup.columns, last.values)
+    assert step.vsm is not None
+    assert step.rows is not None
+    return new_rows(step.rows.cells, step.vsm.needs, index, change)
+
+
+def new_rows(
+    cells: Sequence[Cell], needs: Sequence[Any], index: RowIndex, change: Row
+) -> frozenset[Row]:
+    """The rows an insertion adds: its own values, with every combination of the groups' answers."""
+    giving = [n for n, need in enumerate(needs) if need.gives]
+    choices = []
+    for n in giving:
+        lookup = needs[n].alternatives[0].lookup
+        choices.append(index.distinct(lookup.columns, lookup.values(change), needs[n].gives))
+    at = {n: place for place, n in enumerate(giving)}
+    # Each cell is a value, or where to find it: which group's answer, and which value of that.
+    fixed = [value_of(cell, change) if not isinstance(cell, Found) else None for cell in cells]
+    found = [
+        (column, at[cell.need], needs[cell.need].gives.index(cell.column))
+        for column, cell in enumerate(cells)
+        if isinstance(cell, Found)
+    ]
+    rows = set()
+    for answer in product(*choices):
+        row = list(fixed)
+        for column, place, position in found:
+            row[column] = answer[place][position]
+        rows.add(tuple(row))
+    return frozenset(rows)

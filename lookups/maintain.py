@@ -1,0 +1,262 @@
+"""The batch rule over Python sets: the reference for every other maintainer (design section 5).
+
+`settle` decides what the view can decide and puts off what misses, `complete` gives the missed
+insertions a second chance, and this module asks the source for what is left and puts the parts
+together. Two liberties over the letter of the design, both sound, both to ask less:
+
+- A deleted and an inserted row that differ only in what the view does not use cancel out.
+- Where the design lets occurrences of a relation vouch for each other only while they are in the
+  same state, the row in question decides: one that the batch does not change is in the same state
+  everywhere. In turn the batch knows every whole row that it changes, not only rows with a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from cq.query import Query
+from cq.types import Row
+from lookups.batch import Batch, check_against, read_batch, read_change
+from lookups.complete import Completion, Piece, Slice, complete, slice_of, variables_at
+from lookups.evaluate import Database, evaluate, head_row, solve, tabulate
+from lookups.index import RowIndex
+from lookups.plan import Action, Plan
+from lookups.settle import Part, Settled, settle
+from lookups.verdict import Because, Kind, Reason, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a source is asked: the rows of a small join for some keys.
+
+    Args:
+        subgoals: the join, by position in the body; the whole body for a slice of the view.
+        bound: the variables that the keys are values of.
+        wanted: the variables whose values the answer brings.
+        keys: the values asked for, each in the order of `bound`.
+        is_slice: asked for a slice of the view, on behalf of missed deletions.
+    """
+
+    subgoals: tuple[int, ...]
+    bound: tuple[str, ...]
+    wanted: tuple[str, ...]
+    keys: frozenset[Row]
+    is_slice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Where one change of a batch ended, and why."""
+
+    relation: str
+    action: Action
+    row: Row
+    kind: Kind
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a batch did to the view.
+
+    Args:
+        rows: the view after the batch.
+        questions: what the source was asked, once per group or slice.
+        decisions: one per change, in the order given.
+    """
+
+    rows: frozenset[Row]
+    questions: tuple[Question, ...]
+    decisions: tuple[Decision, ...]
+
+
+def maintain(
+    query: Query,
+    rows: Iterable[Sequence[object]] | RowIndex,
+    changes: Iterable[object],
+    database: Database,
+    known: Iterable[str] = (),
+) -> Outcome:
+    """Bring the view from `rows` to the state after the batch.
+
+    Args:
+        changes: net changes `(relation, "insert" | "delete", row)`.
+        database: relation to rows, after the batch: the source that is asked for what is missing.
+        known: relations that the view does not use; their changes are irrelevant.
+    Raises:
+        InputError: a change does not fit, or the changes are not net.
+    """
+    listed = [read_change(change) for change in changes]
+    batch = read_batch(query, listed, known)
+    tables = tabulate(query, database)
+    check_against(batch, tables)
+    view = rows if isinstance(rows, RowIndex) else RowIndex(rows, len(query.head))
+    settled = settle(query, batch, view)
+    work = _second_chance(query, batch, settled)
+    answers = _ask(query, work, tables)
+    decisions = tuple(
+        _decision(query, settled, work, relation, action, row) for relation, action, row in listed
+    )
+    return Outcome(
+        _put_together(query, settled, work, answers), tuple(_questions(query, work)), decisions
+    )
+
+
+def decide_alone(plan: Plan, index: RowIndex, change: Row) -> Verdict:
+    """One change of a relation that occurs several times: a batch with nobody to ask."""
+    one = {plan.relation: (change,)}
+    batch = Batch(one, {}) if plan.action == "insert" else Batch({}, one)
+    settled = settle(plan.query, batch, index)
+    work = _second_chance(plan.query, batch, settled)
+    decision = _decision(plan.query, settled, work, plan.relation, plan.action, change)
+    if decision.kind is Kind.MISS:
+        return Verdict(Kind.MISS, decision.reason)
+    rows = _put_together(plan.query, settled, work, {})
+    inserts, deletes = rows - index.rows, index.rows - rows
+    if inserts or deletes:
+        return Verdict(Kind.SELF_MAINTAINED, decision.reason, inserts, deletes)
+    unaffected = decision.kind is not Kind.IRRELEVANT
+    return Verdict(Kind.UNAFFECTED if unaffected else Kind.IRRELEVANT, decision.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What became of the missed parts."""
+
+    completions: Mapping[Part, Completion]
+    slices: Mapping[Part, Slice]
+
+    def is_open(self, part: Part) -> bool:
+        completion = self.completions.get(part)
+        return part in self.slices or (completion is not None and completion.is_open)
+
+
+def _second_chance(query: Query, batch: Batch, settled: Settled) -> _Work:
+    completions = {
+        part: complete(query, batch, settled, part)
+        for part in settled.missed
+        if part.action == "insert"
+    }
+    deletions = [part for part in settled.missed if part.action == "delete"]
+    slices = {part: found for part in deletions if (found := slice_of(query, settled, part))}
+    return _Work(completions, slices)
+
+
+def _question_of(query: Query, piece: Piece) -> Question:
+    """The question that answers `piece`, still without keys."""
+    return Question(
+        piece.group.subgoals,
+        tuple(var.name for var in piece.group.bound),
+        tuple(var.name for var in piece.wanted),
+        frozenset(),
+    )
+
+
+def _slice_question(query: Query, part: Slice) -> Question:
+    bound = variables_at(query, part.columns)
+    wanted = tuple(var.name for var in query.columns if var not in bound)
+    subgoals = tuple(range(len(query.atoms)))
+    return Question(subgoals, tuple(v.name for v in bound), wanted, frozenset(), is_slice=True)
+
+
+def _questions(query: Query, work: _Work) -> list[Question]:
+    """One question per missing group or slice, with the set of missing keys."""
+    keys: dict[Question, set[Row]] = {}
+    for completion in work.completions.values():
+        for piece in completion.pieces:
+            if piece.answer is None:
+                keys.setdefault(_question_of(query, piece), set()).add(piece.key)
+    for part in work.slices.values():
+        keys.setdefault(_slice_question(query, part), set()).add(part.values)
+    return [
+        Question(q.subgoals, q.bound, q.wanted, frozenset(found), q.is_slice)
+        for q, found in keys.items()
+    ]
+
+
+_Answers = dict[tuple[Question, Row], frozenset[Row]]
+
+
+def _ask(query: Query, work: _Work, tables: Mapping[str, list[Row]]) -> _Answers:
+    """The source's answers, as of the state after the batch."""
+    answers: _Answers = {}
+    for completion in work.completions.values():
+        for piece in completion.pieces:
+            question = (_question_of(query, piece), piece.key)
+            if piece.answer is None and question not in answers:
+                start = dict(zip(piece.group.bound, piece.key, strict=True))
+                found = solve(query, piece.group.subgoals, piece.group.comparisons, start, tables)
+                answers[question] = frozenset(
+                    tuple(binding[var] for var in piece.wanted) for binding in found
+                )
+    if work.slices:
+        after = RowIndex(evaluate(query, tables), len(query.head))
+        for part in work.slices.values():
+            rows = after.matching(part.columns, part.values)
+            answers[_slice_question(query, part), part.values] = rows
+    return answers
+
+
+def _put_together(query: Query, settled: Settled, work: _Work, answers: _Answers) -> frozenset[Row]:
+    """The view after the batch: settled rows outside the slices, new slices, missed insertions.
+
+    A row of the new view either needs no missed insertion, and is then in the settled view, or is
+    among the rows of a missed insertion. A settled row that needs a missed deletion's row is in the
+    slice of that deletion.
+    """
+    rows = set(settled.view.rows)
+    for part in work.slices.values():
+        rows -= settled.view.matching(part.columns, part.values)
+    for part in work.slices.values():
+        rows |= answers[_slice_question(query, part), part.values]
+    for completion in work.completions.values():
+        rows |= _completed(query, completion, answers)
+    return frozenset(rows)
+
+
+def _completed(query: Query, completion: Completion, answers: _Answers) -> set[Row]:
+    if completion.binding is None:
+        return set()
+    choices = [
+        piece.answer if piece.answer is not None else answers[_question_of(query, piece), piece.key]
+        for piece in completion.pieces
+    ]
+    rows = set()
+    for combination in product(*choices):
+        binding = dict(completion.binding)
+        for piece, values in zip(completion.pieces, combination, strict=True):
+            binding.update(zip(piece.wanted, values, strict=True))
+        rows.add(head_row(query, binding))
+    return rows
+
+
+def _decision(
+    query: Query, settled: Settled, work: _Work, relation: str, action: Action, row: object
+) -> Decision:
+    """The parts of a change put together: a miss if one asked, else the most that one did."""
+    if relation not in query.by_name:
+        admitted = tuple(row) if isinstance(row, tuple | list) else ()
+        return Decision(relation, action, admitted, Kind.IRRELEVANT, Reason(Because.UNUSED))
+    admitted = query.by_name[relation].admit(row)
+    kinds: list[Kind] = []
+    reasons: list[Reason] = []
+    for subgoal in query.occurrences(relation):
+        part = Part(subgoal, action, admitted)
+        verdict = settled.verdicts[part]
+        kind, reason = verdict.kind, verdict.reason
+        if kind is Kind.MISS and not work.is_open(part):
+            completion = work.completions.get(part)
+            from_view = completion is not None and completion.pieces
+            kind = Kind.UNAFFECTED if completion is None else Kind.SELF_MAINTAINED
+            because = Because.SETTLED if from_view or completion is None else Because.BATCH
+            reason = Reason(because, reason.answers, subgoal, parts=(reason,))
+        kinds.append(kind)
+        reasons.append(reason)
+    if not kinds:
+        return Decision(relation, action, admitted, Kind.IRRELEVANT, Reason(Because.UNUSED))
+    order = (Kind.MISS, Kind.SELF_MAINTAINED, Kind.UNAFFECTED, Kind.IRRELEVANT)
+    kind = next(k for k in order if k in kinds)
+    reason = reasons[0] if len(reasons) == 1 else Reason(Because.SEVERAL, parts=tuple(reasons))
+    return Decision(relation, action, admitted, kind, reason)

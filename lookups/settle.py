@@ -1,0 +1,211 @@
+"""The first half of the batch rule: decide every change from the view, put off what misses.
+
+Each subgoal of a changed relation is a relation of its own that gets the same changes. Subgoal by
+subgoal, parents of foreign keys first, deletions and then insertions are decided on the view as it
+stood before that subgoal's own deletions, because nothing else changed in between.
+
+Law: the *settled* view is the view of a real database, the state before the batch with all changes
+applied but the missed ones (net changes commute).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cq.query import Query
+from cq.roles import roles
+from cq.types import Row
+from lookups.batch import Batch
+from lookups.decide import decide_step, failed_screen, supported
+from lookups.emit import emit_step, subgoal_order
+from lookups.index import RowIndex
+from lookups.plan import ACTIONS, Action, Rule, Step
+from lookups.verdict import Because, Kind, Reason, Test, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A change as it meets one subgoal of its relation."""
+
+    subgoal: int
+    action: Action
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The view after every change that did not miss.
+
+    Args:
+        missed: the parts that were put off, in the order they were met.
+        verdicts: the verdict on every part, missed or not.
+    """
+
+    view: RowIndex
+    missed: tuple[Part, ...]
+    verdicts: Mapping[Part, Verdict]
+
+
+def settle(query: Query, batch: Batch, view: RowIndex) -> Settled:
+    """Decide the batch on `view`, and apply what did not miss."""
+    run = _Run(query, batch, view)
+    run.screen()
+    for subgoal in run.order:
+        run.cancel_unseen(subgoal)
+    for subgoal in run.order:  # keys of parents appear first ...
+        run.appear(subgoal)
+    for subgoal in run.order:
+        run.work_through(subgoal)
+    for subgoal in reversed(run.order):  # ... and disappear last
+        run.disappear(subgoal)
+    missed = (part for part, verdict in run.verdicts.items() if verdict.kind is Kind.MISS)
+    return Settled(run.view, tuple(missed), run.verdicts)
+
+
+@dataclass(slots=True)
+class _Run:
+    query: Query
+    batch: Batch
+    view: RowIndex
+    order: tuple[int, ...] = ()
+    steps: dict[tuple[int, Action], Step] = field(default_factory=dict)
+    open: dict[tuple[int, Action], list[Row]] = field(default_factory=dict)
+    verdicts: dict[Part, Verdict] = field(default_factory=dict)
+
+    def screen(self) -> None:
+        """Split the batch into parts; those that do not match their subgoal are done."""
+        self.order = tuple(i for i in subgoal_order(self.query) if self.changes(i))
+        for subgoal in self.order:
+            relation = self.query.atoms[subgoal].predicate
+            for action in ACTIONS:
+                step = self.steps[subgoal, action] = emit_step(self.query, subgoal, action)
+                matching = self.open[subgoal, action] = []
+                for row in self.batch.of(relation, action):
+                    failed = failed_screen(step.screen, row)
+                    if failed:
+                        reason = Reason(Because.SCREEN, (), subgoal, failed)
+                        self.verdicts[Part(subgoal, action, row)] = Verdict(Kind.IRRELEVANT, reason)
+                    else:
+                        matching.append(row)
+
+    def changes(self, subgoal: int) -> bool:
+        relation = self.query.atoms[subgoal].predicate
+        return any(self.batch.of(relation, action) for action in ACTIONS)
+
+    def close(self, subgoal: int, action: Action, rows: Iterable[Row], because: Because) -> None:
+        """These changes leave the view as it is."""
+        done = set(rows)
+        for row in self.open[subgoal, action]:
+            if row in done:
+                reason = Reason(because, (), subgoal)
+                self.verdicts[Part(subgoal, action, row)] = Verdict(Kind.UNAFFECTED, reason)
+        self.open[subgoal, action] = [r for r in self.open[subgoal, action] if r not in done]
+
+    def cancel_unseen(self, subgoal: int) -> None:
+        """Deleted and inserted rows that the view cannot tell apart cancel out.
+
+        The view depends on the relation only through the join variables and the exposed own ones.
+        A value of these that a deleted row had and an inserted row has was there and still is.
+        """
+        found = roles(self.query, subgoal)
+        seen = {*found.join, *(var for var in found.own if var in self.query.columns)}
+        at = [i for i, term in enumerate(self.query.atoms[subgoal].terms) if term in seen]
+        by_action = {
+            action: {row: tuple(row[i] for i in at) for row in self.open[subgoal, action]}
+            for action in ACTIONS
+        }
+        both = set(by_action["insert"].values()) & set(by_action["delete"].values())
+        for action in ACTIONS:
+            rows = [row for row, values in by_action[action].items() if values in both]
+            self.close(subgoal, action, rows, Because.UNSEEN)
+
+    def appear(self, subgoal: int) -> None:
+        """Insertions of a key that was absent: nothing refers to it before the children come."""
+        step = self.steps[subgoal, "insert"]
+        self.close(
+            subgoal,
+            "insert",
+            [row for row in self.open[subgoal, "insert"] if self.comes_or_goes(step, row)],
+            Because.FOREIGN_KEY,
+        )
+
+    def comes_or_goes(self, step: Step, row: Row) -> bool:
+        relation = self.query.atoms[step.subgoal].predicate
+        return any(not self.batch.keeps_key(relation, child.key, row) for child in step.children)
+
+    def work_through(self, subgoal: int) -> None:
+        """One subgoal's deletions, then its insertions, both on the view before the deletions."""
+        deletions = self.steps[subgoal, "delete"]
+        insertions = self.steps[subgoal, "insert"]
+        now = [r for r in self.open[subgoal, "delete"] if not self.comes_or_goes(deletions, r)]
+        evidence = self.view
+        removed: set[Row] = set()
+        for row in now:
+            removed |= self.record(
+                subgoal, "delete", row, decide_step(deletions, evidence, row)
+            ).deletes
+        added: set[Row] = set()
+        for row in self.open[subgoal, "insert"]:
+            verdict = decide_step(insertions, evidence, row, self.batch.is_changed)
+            if verdict.kind is not Kind.MISS:
+                verdict, rows = self.after_deletions(insertions, evidence, removed, row, verdict)
+                added |= rows
+            self.record(subgoal, "insert", row, verdict)
+        self.view = evidence.changed(removed, added)
+
+    @staticmethod
+    def after_deletions(
+        step: Step, evidence: RowIndex, removed: set[Row], row: Row, verdict: Verdict
+    ) -> tuple[Verdict, frozenset[Row]]:
+        """What a verdict means when its evidence is older than the subgoal's own deletions.
+
+        With all of Y exposed, the rows of the evidence that support the change belong to the new
+        view: where the deletions took them away they are put back. Otherwise the rows that went may
+        have had another hidden value, and the change is a miss.
+        """
+        if step.rule in (Rule.INSERT_EXPOSED, Rule.INSERT_ALONE):
+            return verdict, supported(step, evidence, row, verdict.reason)
+        shown = [a for a in verdict.reason.answers if a.test is Test.VDU and a.found]
+        taken = (evidence.matching(a.lookup.columns, a.values) & removed for a in shown)
+        if any(taken):
+            return Verdict(Kind.MISS, verdict.reason), frozenset()
+        return verdict, frozenset()
+
+    def disappear(self, subgoal: int) -> None:
+        """Deletions of a key that is gone for good: by now nothing refers to it any more.
+
+        Unless a child's deletion missed. Its row is still there in the settled state, so this
+        deletion is decided like any other.
+        """
+        step = self.steps[subgoal, "delete"]
+        rows = [r for r in self.open[subgoal, "delete"] if self.comes_or_goes(step, r)]
+        free = [row for row in rows if not self.is_referred_to(step, row)]
+        self.close(subgoal, "delete", free, Because.FOREIGN_KEY)
+        evidence = self.view
+        removed: set[Row] = set()
+        for row in rows:
+            if row not in free:
+                removed |= self.record(
+                    subgoal, "delete", row, decide_step(step, evidence, row)
+                ).deletes
+        self.view = evidence.changed(removed, ())
+
+    def is_referred_to(self, step: Step, row: Row) -> bool:
+        """Whether a missed deletion stands in the way of every foreign key that could apply."""
+        relation = self.query.atoms[step.subgoal].predicate
+        missed = [part for part, verdict in self.verdicts.items() if verdict.kind is Kind.MISS]
+        return all(
+            any(
+                part.subgoal == child.subgoal
+                and part.action == "delete"
+                and [part.row[i] for i in child.columns] == [row[i] for i in child.key]
+                for part in missed
+            )
+            for child in step.children
+            if not self.batch.keeps_key(relation, child.key, row)
+        )
+
+    def record(self, subgoal: int, action: Action, row: Row, verdict: Verdict) -> Verdict:
+        self.verdicts[Part(subgoal, action, row)] = verdict
+        return verdict

@@ -1,0 +1,18 @@
+"""Materialized join views that maintain themselves: parse views, plan lookups, decide changes."""
+
+from cq.diagnostics import DiagnosticError, InputError, SelfmaintError
+from lookups.index import index
+from selfmaint.program import Program, View, load, parse
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DiagnosticError",
+    "InputError",
+    "Program",
+    "SelfmaintError",
+    "View",
+    "index",
+    "load",
+    "parse",
+]
