@@ -156,7 +156,7 @@ class _Checker:
                     *did_you_mean(name.name, known),
                 )
                 good = False
-            elif name.name in {earlier.name for earlier in names[:index]}:
+            elif what == "key" and name.name in {earlier.name for earlier in names[:index]}:
                 self.error("CQ111", f"column `{shorten(name.name)}` is named twice", name.span)
                 good = False
         return tuple(known.index(name.name) for name in names) if good else None

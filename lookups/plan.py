@@ -20,7 +20,7 @@ from cq.types import Row
 
 if TYPE_CHECKING:
     from lookups.index import RowIndex
-    from lookups.verdict import Verdict
+    from lookups.verdict import Answer, Verdict
 
 Action: TypeAlias = Literal["insert", "delete"]
 ACTIONS: tuple[Action, Action] = ("insert", "delete")
@@ -289,6 +289,12 @@ class Plan:
         from lookups.printer import print_plan
 
         return print_plan(self)
+
+    def show(self, answer: Answer) -> str:
+        """A lookup as it was made, with the change's values in it: `v(1, 'a', -)`."""
+        from lookups.printer import print_answer
+
+        return print_answer(self.query, answer)
 
     def to_json(self, indent: int | None = None) -> str:
         """The plan as a versioned JSON text."""

@@ -12,7 +12,6 @@ from cq.printer import print_atom, print_rule, print_term, print_value
 from cq.query import Query
 from cq.syntax import Const, Var
 from lookups.plan import (
-    All,
     Alternative,
     Any,
     Contradiction,
@@ -25,6 +24,7 @@ from lookups.plan import (
     Screen,
     Step,
 )
+from lookups.verdict import Answer
 
 _RULES = {
     Rule.DELETE_EXPOSED: "all variables of the subgoal are exposed",
@@ -43,7 +43,7 @@ def print_plan(plan: Plan) -> str:
     lines = [
         f"plan {query.name}: {plan.action} {'into' if plan.action == 'insert' else 'from'} "
         f"{plan.relation}",
-        f"  view    {print_rule(query.rule())}",
+        *_rule_lines(query),
     ]
     lines += [f"  without {print_atom(gone.atom)}: {gone.reason}" for gone in query.dropped]
     if not query.is_minimal:
@@ -101,6 +101,16 @@ def constant(term: Const) -> str:
     return print_value(term.value)
 
 
+def print_answer(query: Query, answer: Answer) -> str:
+    """The pattern of a lookup that was made, with the values that stood in it."""
+    cells = {
+        column: "NULL" if value is None else repr(value)
+        for column, value in zip(answer.lookup.columns, answer.values, strict=True)
+    }
+    texts = (cells.get(column, "-") for column in range(len(query.head)))
+    return f"{query.name}({', '.join(texts)})"
+
+
 def _step_lines(query: Query, step: Step) -> Iterator[str]:
     names = Names(query, step.subgoal)
     yield f"  subgoal {step.subgoal + 1}: {names.change()}"
@@ -114,8 +124,30 @@ def _step_lines(query: Query, step: Step) -> Iterator[str]:
     yield f"    VDU     {_vdu(step, names)}"
     for contradiction in step.contradictions:
         yield f"    VDU     or {print_contradiction(contradiction, names)}"
-    yield f"    VSM     {_vsm(step, names)}"
-    yield f"    rows    {_rows(step, names)}"
+    yield from _folded("    VSM     ", _vsm(step, names), "and ")
+    yield from _folded("    rows    ", _rows(step, names), "for each ")
+
+
+_WIDTH = 96
+"""A line longer than this is folded at its joining words."""
+
+
+def _rule_lines(query: Query) -> list[str]:
+    line = f"  view    {print_rule(query.rule())}"
+    if len(line) <= _WIDTH:
+        return [line]
+    head, _, body = line.partition(" :- ")
+    return [f"{head} :-", " " * 12 + body]
+
+
+def _folded(label: str, parts: list[str], word: str) -> Iterator[str]:
+    """`parts` joined by `word`, on one line if they fit, else one under the other."""
+    line = label + f" {word}".join(parts)
+    if len(line) <= _WIDTH:
+        yield line
+        return
+    yield label + parts[0]
+    yield from (" " * len(label) + word + part for part in parts[1:])
 
 
 def print_screen(screen: Screen, names: Names) -> str:
@@ -144,22 +176,18 @@ def print_contradiction(contradiction: Contradiction, names: Names) -> str:
     return names.lookup(contradiction.lookup, differs) + together
 
 
-def _vsm(step: Step, names: Names) -> str:
+def _vsm(step: Step, names: Names) -> list[str]:
+    """The VSM test: lookups that are all needed, alternatives with "or" in brackets."""
     match step.rule:
         case Rule.DELETE_EXPOSED | Rule.DELETE_KEY | Rule.INSERT_ALONE:
-            return "always"
+            return ["always"]
         case Rule.DELETE_HIDDEN | Rule.INSERT_HIDDEN:
-            return "same as VDU"
+            return ["same as VDU"]
         case Rule.INSERT_NEVER:
-            return "never"
+            return ["never"]
         case Rule.INSERT_EXPOSED:
             assert step.vsm is not None
-            return print_needs(step.vsm, names)
-
-
-def print_needs(vsm: All, names: Names) -> str:
-    """The VSM test: lookups joined by "and", alternatives by "or" in brackets."""
-    return " and ".join(_need(need, names) for need in vsm.needs)
+            return [_need(need, names) for need in step.vsm.needs]
 
 
 def _need(need: Any, names: Names) -> str:
@@ -173,12 +201,13 @@ def _alternative(alternative: Alternative, names: Names) -> str:
     return f"{text} if {' and '.join(equalities)}" if equalities else text
 
 
-def _rows(step: Step, names: Names) -> str:
+def _rows(step: Step, names: Names) -> list[str]:
+    """What changes in the view, then where each group's values come from."""
     if step.rule in (Rule.DELETE_EXPOSED, Rule.DELETE_KEY):
         assert step.vdu is not None
-        return f"delete {names.lookup(step.vdu)}"
+        return [f"delete {names.lookup(step.vdu)}"]
     if step.rows is None:
-        return "none"
+        return ["none"]
     cells = [
         names.head(cell.column) if isinstance(cell, Found) else names.ref(cell)
         for cell in step.rows.cells
@@ -190,4 +219,4 @@ def _rows(step: Step, names: Names) -> str:
         + names.lookup(need.alternatives[0].lookup, {c: names.head(c) for c in need.gives})
         for need in needs
     ]
-    return f"{text} for each {' and each '.join(sources)}" if sources else text
+    return [text, *sources]
