@@ -252,11 +252,11 @@ def drop_guaranteed(query: Query) -> Query:
 
 
 def _is_guaranteed(query: Query, parent: int, child: int) -> bool:
-    atom = query.atoms[parent]
-    key = referenced_key(query, parent, child)
-    if key is None:
+    reference = query.reference(parent, child)
+    if reference is None:
         return False
-    others = [term for i, term in enumerate(atom.terms) if i not in key]
+    terms = query.atoms[parent].terms
+    others = [term for i, term in enumerate(terms) if i not in reference.key]
     if any(isinstance(term, Const) or term in query.non_null for term in others):
         return False
     # Not in `non_null`: each occurs once in the body and in no comparison. Not in the head either.
@@ -264,15 +264,8 @@ def _is_guaranteed(query: Query, parent: int, child: int) -> bool:
 
 
 def referenced_key(query: Query, parent: int, child: int) -> tuple[int, ...] | None:
-    """The key of subgoal `parent` that subgoal `child` refers to with the same terms, if any."""
-    theirs, ours = query.atoms[parent], query.atoms[child]
-    for reference in query.by_name[ours.predicate].references:
-        if reference.relation != theirs.predicate:
-            continue
-        pairs = zip(reference.columns, reference.key, strict=True)
-        if all(ours.terms[own] == theirs.terms[key] for own, key in pairs):
-            return reference.key
-    return None
+    reference = query.reference(parent, child)
+    return reference.key if reference is not None else None
 
 
 PASSES: tuple[Pass, ...] = (merge_by_key, fold, drop_guaranteed)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from cq.query import Query
 from cq.roles import comparison_variables
-from cq.syntax import Comparison, Var, variables_of
+from cq.syntax import Comparison, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def partition(
     known = set(bound)
     members = list(subgoals)
     tests = list(comparisons)
-    uses = {i: variables_of(*query.atoms[i].terms) for i in members}
+    uses = query.variables
 
     owner: dict[Var, int] = {}  # a free variable to one subgoal that uses it
     leader = {i: i for i in members}
@@ -95,7 +95,7 @@ def partition(
 
 
 def _group(
-    uses: dict[int, tuple[Var, ...]],
+    uses: tuple[tuple[Var, ...], ...],
     subgoals: tuple[int, ...],
     comparisons: tuple[Comparison, ...],
     known: set[Var],

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from cq.check import Checked, CheckedView
 from cq.order import contradict
-from cq.schema import Relation
+from cq.schema import Reference, Relation
 from cq.syntax import FLIPPED, Atom, Comparison, Const, Rule, Term, Var, body_terms, variables_of
 from cq.types import ANY, Type, holds
 
@@ -64,6 +64,43 @@ class Query:
     @cached_property
     def by_name(self) -> Mapping[str, Relation]:
         return {relation.name: relation for relation in self.relations}
+
+    @cached_property
+    def variables(self) -> tuple[tuple[Var, ...], ...]:
+        """The distinct variables of each subgoal, in order of first use."""
+        return tuple(variables_of(*atom.terms) for atom in self.atoms)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The subgoals, parents before the subgoals that refer to them; else as in the body.
+
+        Changes that make a parent's key appear come first and those that make it disappear last,
+        so that no state in between breaks a foreign key (design section 5). On a cycle of
+        references the body's order decides, and the references against it are not used.
+        """
+        pending = list(range(len(self.atoms)))
+        parents = {
+            child: {p for p in pending if p != child and self.reference(p, child) is not None}
+            for child in pending
+            if self.by_name[self.atoms[child].predicate].references
+        }
+        order: list[int] = []
+        while pending:
+            free = (i for i in pending if parents.get(i, set()).isdisjoint(pending))
+            order.append(next(free, pending[0]))
+            pending.remove(order[-1])
+        return tuple(order)
+
+    def reference(self, parent: int, child: int) -> Reference | None:
+        """The foreign key by which `child` refers to `parent`, two subgoals, with the same terms."""
+        theirs, ours = self.atoms[parent], self.atoms[child]
+        for reference in self.by_name[ours.predicate].references:
+            if reference.relation == theirs.predicate and all(
+                ours.terms[own] == theirs.terms[key]
+                for own, key in zip(reference.columns, reference.key, strict=True)
+            ):
+                return reference
+        return None
 
     def is_exposed(self, term: Term) -> bool:
         """A constant, or a variable of the head: its value can be read off a view row."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cq.query import Query
-from cq.syntax import Comparison, Const, Var, variables_of
+from cq.syntax import Comparison, Const, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ def roles(query: Query, updated: int) -> Roles:
         >>> [[var.name for var in kind] for kind in (found.own, found.join, found.far)]
         [[], ['U', 'X', 'Y'], ['Z']]
     """
-    inside = variables_of(*query.atoms[updated].terms)
+    inside = query.variables[updated]
     known = set(inside)
     screens = tuple(c for c in query.comparisons if comparison_variables(c) <= known)
     tests = tuple(c for c in query.comparisons if not comparison_variables(c) <= known)
     rest = tuple(i for i in range(len(query.atoms)) if i != updated)
-    outside = dict.fromkeys(var for i in rest for var in variables_of(*query.atoms[i].terms))
+    outside = dict.fromkeys(var for i in rest for var in query.variables[i])
     shared = outside.keys() | {var for c in tests for var in comparison_variables(c)}
     return Roles(
         updated=updated,

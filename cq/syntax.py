@@ -25,12 +25,19 @@ FLIPPED: dict[Operator, Operator] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Var:
     """A variable. Every `_` of the text is one of its own, with a name no text can spell: `_#1`."""
 
     name: str
     span: Span = field(default=NO_SPAN, compare=False, repr=False)
+
+    # Variables are hashed and compared more than anything else: by hand it is twice as fast.
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Var) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def is_anonymous(self) -> bool:

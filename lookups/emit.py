@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeAlias
 
 from cq.diagnostics import InputError, did_you_mean
-from cq.minimize import referenced_key
 from cq.partition import Group, partition
 from cq.query import Query
 from cq.roles import Roles, roles
@@ -58,7 +58,7 @@ def emit(query: Query, relation: str, action: Action) -> Plan:
             f"view `{query.name}` does not use a relation `{relation}`",
             *did_you_mean(relation, query.by_name),
         )
-    updated = [i for i in subgoal_order(query) if query.atoms[i].predicate == relation]
+    updated = [i for i in query.order if query.atoms[i].predicate == relation]
     return Plan(query, relation, action, tuple(emit_step(query, i, action) for i in updated))
 
 
@@ -69,29 +69,6 @@ def emit_step(query: Query, updated: int, action: Action) -> Step:
     for apply in PASSES:
         step = apply(step)
     return step
-
-
-def subgoal_order(query: Query) -> tuple[int, ...]:
-    """Subgoals, parents before the subgoals that refer to them; else as in the body.
-
-    Changes that make a parent's key appear come first and those that make it disappear last, so
-    that no state in between breaks a foreign key (design section 5). On a cycle of references the
-    body's order decides, and the references against it are not used.
-    """
-    size = len(query.atoms)
-    pending = list(range(size))
-    parents = {
-        child: {p for p in pending if p != child and referenced_key(query, p, child) is not None}
-        for child in pending
-        if query.by_name[query.atoms[child].predicate].references
-    }
-    order: list[int] = []
-    while pending:
-        free = (i for i in pending if parents.get(i, set()).isdisjoint(pending))
-        chosen = next(free, pending[0])
-        pending.remove(chosen)
-        order.append(chosen)
-    return tuple(order)
 
 
 class _Emitter:
@@ -106,7 +83,10 @@ class _Emitter:
         for position, term in enumerate(self.atom.terms):
             if isinstance(term, Var):
                 self.given.setdefault(term, Given(position))
-        self.groups = partition(query, found.rest, found.tests, self.given)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        return partition(self.query, self.roles.rest, self.roles.tests, self.given)
 
     # Values and patterns
 
@@ -165,25 +145,14 @@ class _Emitter:
 
     def children(self) -> tuple[Child, ...]:
         """Foreign keys into the updated subgoal, from subgoals that come after it in the order."""
-        order = subgoal_order(self.query)
+        order = self.query.order
         later = order[order.index(self.roles.updated) + 1 :]
         found = []
         for child in sorted(later):
-            key = referenced_key(self.query, self.roles.updated, child)
-            if key is not None:
-                columns = self.referring(child, key)
-                found.append(Child(child, key, columns))
+            reference = self.query.reference(self.roles.updated, child)
+            if reference is not None:
+                found.append(Child(child, reference.key, reference.columns))
         return tuple(found)
-
-    def referring(self, child: int, key: tuple[int, ...]) -> tuple[int, ...]:
-        ours = self.query.atoms[child]
-        for reference in self.query.by_name[ours.predicate].references:
-            if (reference.relation, reference.key) == (self.relation.name, key) and all(
-                ours.terms[own] == self.atom.terms[theirs]
-                for own, theirs in zip(reference.columns, key, strict=True)
-            ):
-                return reference.columns
-        raise AssertionError("referenced_key found a reference")
 
     # Deletion
 

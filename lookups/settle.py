@@ -18,7 +18,7 @@ from cq.roles import roles
 from cq.types import Row
 from lookups.batch import Batch
 from lookups.decide import decide_step, failed_screen, supported
-from lookups.emit import emit_step, subgoal_order
+from lookups.emit import emit_step
 from lookups.index import RowIndex
 from lookups.plan import ACTIONS, Action, Rule, Step
 from lookups.verdict import Because, Kind, Reason, Test, Verdict
@@ -75,7 +75,7 @@ class _Run:
 
     def screen(self) -> None:
         """Split the batch into parts; those that do not match their subgoal are done."""
-        self.order = tuple(i for i in subgoal_order(self.query) if self.changes(i))
+        self.order = tuple(i for i in self.query.order if self.changes(i))
         for subgoal in self.order:
             relation = self.query.atoms[subgoal].predicate
             for action in ACTIONS:
