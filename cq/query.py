@@ -92,7 +92,7 @@ class Query:
         return tuple(order)
 
     def reference(self, parent: int, child: int) -> Reference | None:
-        """The foreign key by which `child` refers to `parent`, two subgoals, with the same terms."""
+        """The foreign key by which subgoal `child` refers to `parent` with the same terms."""
         theirs, ours = self.atoms[parent], self.atoms[child]
         for reference in self.by_name[ours.predicate].references:
             if reference.relation == theirs.predicate and all(

@@ -10,11 +10,15 @@ that agrees with that match (Huyn, Theorem 3.1, without the restriction to join 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from cq.conditions import Equality, can_hold, conjunction
+from cq.conditions import Equality, can_hold, conjunction, expression
 from cq.query import Query
 from cq.roles import Roles
 from cq.syntax import Atom, Const, Term, Var
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,11 @@ class Voucher:
     subgoal: int
     equalities: tuple[Equality, ...]
     match: tuple[tuple[Var, Term], ...]
+
+    @property
+    def condition(self) -> sympy.Basic:
+        """The condition as a sympy expression over the change's values."""
+        return expression(self.equalities)
 
 
 def vouchers(query: Query, roles: Roles, instance: int) -> tuple[Voucher, ...]:
