@@ -263,9 +263,4 @@ def _is_guaranteed(query: Query, parent: int, child: int) -> bool:
     return not any(term in query.columns for term in others)
 
 
-def referenced_key(query: Query, parent: int, child: int) -> tuple[int, ...] | None:
-    reference = query.reference(parent, child)
-    return reference.key if reference is not None else None
-
-
 PASSES: tuple[Pass, ...] = (merge_by_key, fold, drop_guaranteed)

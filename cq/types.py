@@ -89,8 +89,11 @@ def _decimal(self: Type, value: object) -> object:
     number = Decimal(value)
     if not number.is_finite():
         raise Misfit(f"{value!r} is no {self}")
-    step = Decimal(1).scaleb(-self.scale)
-    if abs(number) >= Decimal(10) ** (self.precision - self.scale) or number % step != 0:
+    # By the digits themselves: Python's decimal arithmetic rounds to 28 of them.
+    _, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    beyond = digits[max(0, len(digits) + min(0, exponent + self.scale)) :]
+    if number and (number.adjusted() >= self.precision - self.scale or any(beyond)):
         raise Misfit(f"{value!r} does not fit {self} without rounding")
     return number
 

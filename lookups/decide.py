@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import TypeAlias
 
-from cq.diagnostics import shorten
 from cq.types import Row, holds
 from lookups.index import RowIndex
 from lookups.plan import (
@@ -19,6 +18,7 @@ from lookups.plan import (
     Cell,
     Contradiction,
     Found,
+    Given,
     Lookup,
     Plan,
     Rule,
@@ -26,7 +26,7 @@ from lookups.plan import (
     Step,
     value_of,
 )
-from lookups.verdict import Answer, Because, Kind, Reason, Test, Verdict
+from lookups.verdict import Answer, Because, Kind, Mismatch, Reason, Screened, Test, Verdict
 
 IsChanged: TypeAlias = Callable[[str, tuple[int, ...], Row], bool]
 """Whether a batch changes a row of a relation that has these values in these columns."""
@@ -45,36 +45,35 @@ def decide(
 
         return decide_alone(plan, index, row)
     (step,) = plan.steps
-    failed = failed_screen(step.screen, row)
-    if failed:
+    failed = mismatch(step.screen, row)
+    if failed is not None:
         return Verdict(Kind.IRRELEVANT, Reason(Because.SCREEN, (), step.subgoal, failed))
     if step.children:
         return Verdict(Kind.UNAFFECTED, Reason(Because.FOREIGN_KEY, (), step.subgoal))
     return decide_step(step, index, row)
 
 
-def failed_screen(screen: Screen, change: Row) -> str:
-    """What keeps the change from matching the subgoal, in words; empty when it matches."""
+def mismatch(screen: Screen, change: Row) -> Mismatch | None:
+    """The first test of the screen that the change fails; None when it matches the subgoal."""
     if screen.is_closed:
-        return "the view is empty in every database"
+        return Mismatch(Screened.EMPTY)
     for position, constant in screen.constants:
-        if change[position] is None or change[position] != constant.value:
-            return f"value {position + 1} is {_shown(change[position])}, not {constant.value!r}"
+        value = change[position]
+        if value is None or value != constant.value:
+            return Mismatch(Screened.CONSTANT, (position,), (value, constant.value), "=")
     for position in screen.non_null:
         if change[position] is None:
-            return f"value {position + 1} is NULL, which joins nothing"
-    for first, second in screen.equal:
-        if change[first] is None or change[first] != change[second]:
-            return f"values {first + 1} and {second + 1} differ"
+            return Mismatch(Screened.NULL, (position,), (None, None), "!=")
+    for pair in screen.equal:
+        first, second = (change[position] for position in pair)
+        if first is None or first != second:
+            return Mismatch(Screened.REPEATED, pair, (first, second), "=")
     for test in screen.tests:
         left, right = value_of(test.left, change), value_of(test.right, change)
         if not holds(test.operator, left, right, test.numeric):
-            return f"{_shown(left)} {test.operator} {_shown(right)} does not hold"
-    return ""
-
-
-def _shown(value: object) -> str:
-    return "NULL" if value is None else shorten(repr(value))
+            at = (ref.position for ref in (test.left, test.right) if isinstance(ref, Given))
+            return Mismatch(Screened.COMPARISON, tuple(at), (left, right), test.operator)
+    return None
 
 
 def _never_changed(relation: str, columns: tuple[int, ...], values: Row) -> bool:

@@ -17,7 +17,7 @@ from cq.query import Query
 from cq.roles import roles
 from cq.types import Row
 from lookups.batch import Batch
-from lookups.decide import decide_step, failed_screen, supported
+from lookups.decide import decide_step, mismatch, supported
 from lookups.emit import emit_step
 from lookups.index import RowIndex
 from lookups.plan import ACTIONS, Action, Rule, Step
@@ -82,8 +82,8 @@ class _Run:
                 step = self.steps[subgoal, action] = emit_step(self.query, subgoal, action)
                 matching = self.open[subgoal, action] = []
                 for row in self.batch.of(relation, action):
-                    failed = failed_screen(step.screen, row)
-                    if failed:
+                    failed = mismatch(step.screen, row)
+                    if failed is not None:
                         reason = Reason(Because.SCREEN, (), subgoal, failed)
                         self.verdicts[Part(subgoal, action, row)] = Verdict(Kind.IRRELEVANT, reason)
                     else:

@@ -49,6 +49,32 @@ class Answer:
     found: bool
 
 
+class Screened(StrEnum):
+    """Which test of a screen a change failed."""
+
+    EMPTY = "empty"  # no database gives the view a row
+    CONSTANT = "constant"  # a column holds another value than the subgoal's constant
+    NULL = "null"  # a column that joins or is compared holds NULL
+    REPEATED = "repeated"  # two columns of one variable hold different values
+    COMPARISON = "comparison"  # a comparison over the change's values is false
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Why a change does not match a subgoal.
+
+    Args:
+        positions: the columns of the change that the test is about.
+        values: what was compared, left and right.
+        operator: how; empty for `Screened.EMPTY`.
+    """
+
+    test: Screened
+    positions: tuple[int, ...] = ()
+    values: Row = ()
+    operator: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why a verdict is what it is.
@@ -57,14 +83,14 @@ class Reason:
         rule: the rule that decided, a `Rule` of the tables or a `Because`.
         answers: the lookups made, in order.
         subgoal: the subgoal the reason is about, by position in the body; None for all.
-        detail: what failed in a screen, in words.
+        mismatch: with `Because.SCREEN`, what the change failed.
         parts: with `Because.SEVERAL`, one reason per subgoal of the changed relation.
     """
 
     rule: str
     answers: tuple[Answer, ...] = ()
     subgoal: int | None = None
-    detail: str = ""
+    mismatch: Mismatch | None = None
     parts: tuple[Reason, ...] = ()
 
     @property

@@ -2,6 +2,7 @@
 
 from cq.diagnostics import DiagnosticError, InputError, SelfmaintError
 from lookups.index import index
+from lookups.verdict import Kind, Verdict
 from selfmaint.program import Program, View, load, parse
 
 __version__ = "0.1.0"
@@ -9,8 +10,10 @@ __version__ = "0.1.0"
 __all__ = [
     "DiagnosticError",
     "InputError",
+    "Kind",
     "Program",
     "SelfmaintError",
+    "Verdict",
     "View",
     "index",
     "load",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -46,14 +47,19 @@ class View:
     def plan(self, relation: str, action: str) -> Plan:
         """What to look up when `relation` gains (`"insert"`) or loses (`"delete"`) a row.
 
+        A relation of the program that the view does not use has a plan without steps.
+
         Raises:
-            InputError: the view does not use the relation, or the action is neither of the two.
+            InputError: there is no such relation, or the action is neither of the two.
         """
         if action not in ACTIONS:
             raise InputError("LP206", f"a change is `insert` or `delete`, not {action!r}")
         key = (relation, action)
         if key not in self._plans:
-            self._plans[key] = emit(self.query, *key)
+            query = self.query
+            if relation not in query.by_name and relation in self._relations:
+                query = replace(query, relations=(*query.relations, self._relations[relation]))
+            self._plans[key] = emit(query, *key)
         return self._plans[key]
 
     def maintain(

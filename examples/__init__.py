@@ -1,0 +1,1 @@
+"""Examples: a retail program, the rows of one of its views, and a demonstration."""

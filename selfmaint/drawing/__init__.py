@@ -1,0 +1,1 @@
+"""How a view becomes a picture: rows, places in pixels, SVG."""
