@@ -173,6 +173,8 @@ def _notes(query: Query, step: Step) -> Iterator[str]:
     if children:
         refers = "references" if len(children) == 1 else "reference"
         yield f"{listed(children)} {refers} it: a key that comes or goes needs no lookup"
+    elif step.rule is Rule.INSERT_HIDDEN and step.vdu is None:
+        yield "its key is exposed, so the view cannot show a row like a new one"
     elif (found := step_grade(query, step)).alone is not found.in_update:
         yield "the view cannot show a new key yet; in an update it may show the old row"
     nullable = nullable_key(query, step)

@@ -6,7 +6,8 @@ Every candidate is applied to the definition and compiled, and kept only if the 
 declaration is a statement about the data: it is to be followed only where it is true.
 
 Law: the proposal's `fragment`, put in the place of the rule or the declarations it names, gives a
-program in which the cell has the proposal's grade.
+program in which the cell has the proposal's grade. (Views over a view that exposes more have to
+name one more argument; that is not a part of the proposal.)
 
 Bounds. All candidates of a view together compile at most `WORK` subgoals, as `_weight` counts them,
 shared evenly among its relations. Per relation at most `MOST_TRIED` sets of variables are exposed,
@@ -79,7 +80,9 @@ class _Lift:
 
     @property
     def kind(self) -> frozenset[str]:
-        return frozenset(edit.kind for edit in self.edits)
+        """What it asks for; a key that only serves a foreign key does not count."""
+        kinds = frozenset(edit.kind for edit in self.edits)
+        return kinds - {DeclareKey.kind} if DeclareReference.kind in kinds else kinds
 
 
 def _size(edits: Edits) -> int:
@@ -164,7 +167,7 @@ def _weight(rule: Rule, query: Query) -> int:
     size = len(rule.atoms)
     if len({atom.predicate for atom in rule.atoms}) == size:
         return size + size * size // 20
-    return size * size * (100 if query.comparisons or not query.is_minimal else 1)
+    return size * size * (20 if not query.is_minimal else 4 if query.comparisons else 1)
 
 
 def _is_needless(lift: _Lift, kept: list[_Lift]) -> bool:

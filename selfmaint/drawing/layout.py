@@ -191,7 +191,7 @@ def _ports(
     left: Mapping[int, float],
     size: Mapping[int, tuple[float, float]],
 ) -> list[dict[int, float]]:
-    """For each segment, where its vertical lines stand, apart from those of other segments.
+    """For each segment, where its vertical lines stand, apart from others as far as there is room.
 
     The lines of one box are spread over its width, in the order of where they lead.
     """
@@ -206,7 +206,8 @@ def _ports(
             x = left[i] + size[i][0] * place / (len(mine) + 1)
             step = min(_APART, size[i][0] / (len(mine) + 1) / 3)
             others = [x for m, found in enumerate(ports) if m != n for x in found.values()]
-            while any(abs(x - other) < step for other in others):
+            right = left[i] + size[i][0]
+            while x + step < right and any(abs(x - other) < step for other in others):
                 x += step
             ports[n][i] = x
     return [_straight(found) for found in ports]
