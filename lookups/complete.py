@@ -133,7 +133,8 @@ def _ask_settled(
         return frozenset({()}) if _is_shown(query, settled, group, binding) else None
     if not all(var in query.columns for var in group.bound):
         return None
-    if any(_could_alter(query, part, group, binding) for part in settled.missed):
+    missed = (part for i in group.subgoals for part in settled.missed_of.get(i, ()))
+    if any(_could_alter(query, part, group, binding) for part in missed):
         return None
     columns, key = _pattern(query, {var: binding[var] for var in group.bound})
     gives = tuple(query.columns[var] for var in wanted)
@@ -160,9 +161,7 @@ def _is_shown(query: Query, settled: Settled, group: Group, binding: Binding) ->
 
 
 def _could_alter(query: Query, part: Part, group: Group, binding: Binding) -> bool:
-    """Whether a missed change may alter what the group answers for its key."""
-    if part.subgoal not in group.subgoals:
-        return False
+    """Whether a missed change of one of the group's subgoals may alter the answer for its key."""
     theirs = match(query, query.atoms[part.subgoal], part.row, {})
     assert theirs is not None, "a missed change matches its subgoal"
     return all(binding[var] == theirs[var] for var in group.bound if var in theirs)

@@ -29,7 +29,7 @@ def evaluate(query: Query, database: Database) -> frozenset[Row]:
     if query.is_empty:
         return frozenset()
     tables = tabulate(query, database)
-    found = solve(query, range(len(query.atoms)), query.comparisons, {}, tables)
+    found = solve(query, range(len(query.atoms)), query.comparisons, [{}], tables)
     return frozenset(head_row(query, binding) for binding in found)
 
 
@@ -70,13 +70,17 @@ def solve(
     query: Query,
     subgoals: Iterable[int],
     comparisons: Iterable[Comparison],
-    binding: Binding,
+    starts: Sequence[Binding],
     tables: Mapping[str, Sequence[Row]],
 ) -> Iterator[Binding]:
-    """Every extension of `binding` that satisfies the subgoals and comparisons."""
-    order = _connected(query, list(subgoals), set(binding))
+    """Every extension of a binding that satisfies the subgoals and comparisons.
+
+    Args:
+        starts: the bindings to extend; all bind the same variables.
+    """
+    known = set(starts[0]) if starts else set()
+    order = _connected(query, list(subgoals), known)
     tests = list(comparisons)
-    known = set(binding)
     ready: list[list[Comparison]] = []  # which comparisons become decidable after how many subgoals
     finders: list[dict[Row, list[Row]]] = []  # per subgoal: its rows by the values known before it
     keys: list[tuple[Term, ...]] = []
@@ -104,7 +108,7 @@ def solve(
             if extended is not None:
                 yield from extend(depth + 1, extended)
 
-    return extend(0, dict(binding))
+    return (found for start in starts for found in extend(0, start))
 
 
 def _by_values(rows: Sequence[Row], positions: list[int]) -> dict[Row, list[Row]]:

@@ -180,17 +180,21 @@ _Answers = dict[tuple[Question, Row], frozenset[Row]]
 
 
 def _ask(query: Query, work: _Work, tables: Mapping[str, list[Row]]) -> _Answers:
-    """The source's answers, as of the state after the batch."""
-    answers: _Answers = {}
+    """The source's answers, as of the state after the batch; each question is asked once."""
+    open_: dict[Question, dict[Row, Piece]] = {}
     for completion in work.completions.values():
         for piece in completion.pieces:
-            question = (_question_of(query, piece), piece.key)
-            if piece.answer is None and question not in answers:
-                start = dict(zip(piece.group.bound, piece.key, strict=True))
-                found = solve(query, piece.group.subgoals, piece.group.comparisons, start, tables)
-                answers[question] = frozenset(
-                    tuple(binding[var] for var in piece.wanted) for binding in found
-                )
+            if piece.answer is None:
+                open_.setdefault(_question_of(query, piece), {})[piece.key] = piece
+    answers: _Answers = {}
+    for question, pieces in open_.items():
+        group, wanted = (piece := next(iter(pieces.values()))).group, piece.wanted
+        starts = [dict(zip(group.bound, key, strict=True)) for key in pieces]
+        found: dict[Row, set[Row]] = {key: set() for key in pieces}
+        for binding in solve(query, group.subgoals, group.comparisons, starts, tables):
+            key = tuple(binding[var] for var in group.bound)
+            found[key].add(tuple(binding[var] for var in wanted))
+        answers.update({(question, key): frozenset(rows) for key, rows in found.items()})
     if work.slices:
         after = RowIndex(evaluate(query, tables), len(query.head))
         for part in work.slices.values():

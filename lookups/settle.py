@@ -10,8 +10,9 @@ applied but the missed ones (net changes commute).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from cq.query import Query
 from cq.roles import roles
@@ -33,7 +34,7 @@ class Part:
     row: Row
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settled:
     """The view after every change that did not miss.
 
@@ -45,6 +46,14 @@ class Settled:
     view: RowIndex
     missed: tuple[Part, ...]
     verdicts: Mapping[Part, Verdict]
+
+    @cached_property
+    def missed_of(self) -> Mapping[int, Sequence[Part]]:
+        """The missed parts by their subgoal."""
+        found: dict[int, list[Part]] = {}
+        for part in self.missed:
+            found.setdefault(part.subgoal, []).append(part)
+        return found
 
 
 def settle(query: Query, batch: Batch, view: RowIndex) -> Settled:
