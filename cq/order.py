@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cq.syntax import FLIPPED, Comparison, Const, Term
+from cq.syntax import FLIPPED, Atom, Comparison, Const, Term
 from cq.types import holds
 
 _NONE, _WEAK, _STRICT = 0, 1, 2
@@ -82,6 +82,47 @@ def implies(comparisons: Iterable[Comparison], wanted: Comparison) -> bool:
             return _STRICT in (forth, back)
         case "=":
             return False  # equalities are merged before comparisons are looked at
+
+
+def implied(comparisons: Iterable[Comparison], atoms: Iterable[Atom]) -> tuple[Comparison, ...]:
+    """What the comparisons together say about the variables of one subgoal, and it alone does not.
+
+    Such a comparison screens changes of that subgoal: where `Day <= Ship` and `Day > 7` stand in
+    different subgoals, no row with `Ship = 7` matters. Of several bounds the tightest is listed.
+
+    Example:
+        >>> from cq.syntax import Var
+        >>> ship, day = Var("Ship"), Var("Day")
+        >>> known = [Comparison(day, "<=", ship), Comparison(day, ">", Const(7))]
+        >>> found = implied(known, [Atom("line", (ship,)), Atom("orders", (day,))])
+        >>> [(c.left.name, c.operator, c.right.value) for c in found]
+        [('Ship', '>', 7)]
+    """
+    listed = list(comparisons)
+    compared = {side for c in listed for side in (c.left, c.right)}
+    if len(listed) < 2 or len(compared) > _MOST_TERMS:
+        return ()
+    reach = _closure(listed)
+    constants = {term for term in compared if isinstance(term, Const)}
+    numeric = all(comparison.numeric for comparison in listed)
+    found: dict[Comparison, None] = {}
+    for atom in atoms:
+        if compared.isdisjoint(atom.terms):
+            continue
+        sides = {*atom.terms, *constants}
+        own = [c for c in listed if {c.left, c.right} <= sides]
+        for (low, high), strength in reach.items():
+            if not {low, high} <= sides or constants >= {low, high} or low == high:
+                continue
+            if any((low, between) in reach and (between, high) in reach for between in constants):
+                continue
+            if isinstance(low, Const):
+                bound = Comparison(high, ">" if strength == _STRICT else ">=", low, numeric)
+            else:
+                bound = Comparison(low, "<" if strength == _STRICT else "<=", high, numeric)
+            if not implies(own, bound):
+                found[bound] = None
+    return tuple(found)
 
 
 _WEAKER = {

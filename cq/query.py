@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from cq.check import Checked, CheckedView
-from cq.order import contradict
+from cq.order import contradict, implied
 from cq.schema import Reference, Relation
 from cq.syntax import FLIPPED, Atom, Comparison, Const, Rule, Term, Var, body_terms, variables_of
 from cq.types import ANY, Type, holds
@@ -213,6 +213,7 @@ def _settle(rule: Rule, merged: Iterable[tuple[Term, Term]]) -> Query:
         {term: classes.find(term) for term in terms},
     )
     comparisons, tested, possible = decide_ground(settled.comparisons)
+    comparisons += implied(comparisons, settled.atoms)
     strict |= tested
 
     count: dict[Term, int] = {}
