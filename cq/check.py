@@ -28,7 +28,7 @@ from cq.syntax import (
 )
 from cq.types import ANY, MAX_PRECISION, TYPE_NAMES, Misfit, Type, Value, constant_family
 
-MAX_SUBGOALS = 1_000
+MAX_SUBGOALS = 250
 """A view may not unfold into more subgoals than this; views over views grow exponentially."""
 
 
@@ -302,9 +302,9 @@ class _Checker:
         self.singletons(rule)
         plain = (_plain(term) if isinstance(term, Const) else term for term in rule.head.terms)
         head = replace(rule.head, terms=tuple(plain))
+        # A constant of the head has no declared type: it is compared with what it meets.
         head_types = tuple(
-            types.get(term, ANY) if isinstance(term, Var) else _type_of(term.value)
-            for term in head.terms
+            types.get(term, ANY) if isinstance(term, Var) else ANY for term in head.terms
         )
         return CheckedView(Rule(head, atoms, comparisons), head_types)
 
@@ -324,7 +324,8 @@ class _Checker:
                 self.relations[name] = relation
             columns = tuple(column.type for column in relation.columns)
             names = ", ".join(column.name for column in relation.columns)
-            help_ = f"declared as {name}({names})" if relation.declared else "used so further up"
+            uses = f"it is used with {len(columns)} elsewhere"
+            help_ = f"declared as {name}({names})" if relation.declared else uses
         if len(columns) != len(atom.terms):
             self.error(
                 "CQ102",
@@ -453,7 +454,7 @@ class _Checker:
 
     def report_unknown(self, rules: tuple[Rule, ...]) -> None:
         """A relation that is used undeclared, in a file whose declarations nearly name it."""
-        declared = [r.name for r in self.relations.values() if r.declared] + list(self.views)
+        declared = [r.name for r in self.relations.values() if r.declared]
         for rule in rules:
             for atom in rule.atoms:
                 relation = self.relations.get(atom.predicate)
@@ -482,18 +483,6 @@ def _plain(term: Const) -> Const:
 
 def _admitted(term: Const, kind: Type) -> Const:
     return replace(term, value=cast(Value, kind.admit(term.value)))
-
-
-def _type_of(value: Value) -> Type:
-    match value:
-        case bool():
-            return Type("boolean")
-        case int():
-            return Type("long")
-        case float() | Decimal():
-            return Type("double")
-        case _:
-            return Type(constant_family(value))
 
 
 def _shown(value: object) -> str:

@@ -65,7 +65,7 @@ def expression(equalities: Iterable[Equality], known: Iterable[Comparison] = ())
     Example:
         >>> x, y = Var("X"), Var("Y")
         >>> print(expression([(x, y)]))
-        Eq(x, y)
+        Eq(X, Y)
         >>> print(expression([(x, y)], [Comparison(x, "<", y)]))
         False
     """
@@ -119,4 +119,4 @@ def _symbol(term: Term) -> sympy.Basic:
         case Const():
             return sympy.Symbol(repr(term.value), real=True)
         case Var():
-            return sympy.Symbol(term.name.lower(), real=True)
+            return sympy.Symbol(term.name, real=True)

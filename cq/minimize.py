@@ -12,14 +12,15 @@ of the given query. Set semantics only: multiplicities may change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
+from itertools import permutations
 from typing import TypeAlias
 
 from cq.order import implies
 from cq.printer import print_atom
 from cq.query import Dropped, Query, decide_ground, substitute
-from cq.syntax import Atom, Const, Term, Var
+from cq.syntax import Atom, Comparison, Const, Term, Var
 
 Pass: TypeAlias = Callable[[Query], Query]
 
@@ -133,15 +134,10 @@ def fold(query: Query) -> Query:
             dropped=(*query.dropped, Dropped(search.gone, f"implied by {print_atom(target)}")),
         )
         # What used only the removed subgoal's variables is implied too: `h` maps it to what stays.
-        left = {term for atom in query.atoms for term in atom.terms}
         query = replace(
             query,
-            comparisons=tuple(
-                c
-                for c in query.comparisons
-                if all(isinstance(t, Const) or t in left for t in (c.left, c.right))
-            ),
-            non_null=frozenset(var for var in query.non_null if var in left),
+            comparisons=tuple(c for c in query.comparisons if uses_only(c, search.variables)),
+            non_null=query.non_null & search.variables,
         )
         at = 0
     return query
@@ -155,6 +151,7 @@ class _Search:
         self.gone = query.atoms[gone]
         self.rest = query.atoms[:gone] + query.atoms[gone + 1 :]
         self.present = {(atom.predicate, atom.terms) for atom in self.rest}
+        self.variables = {term for atom in self.rest for term in atom.terms}
         self.steps = steps
         self.users: dict[Term, list[Atom]] = {}
         for atom in query.atoms:
@@ -218,12 +215,22 @@ class _Search:
                     yield atom
 
     def comparisons_hold(self, mapping: dict[Var, Term]) -> bool:
-        """Whether the comparisons, moved by `mapping`, follow from the comparisons themselves."""
+        """Whether the comparisons, moved by `mapping`, follow from those that stay.
+
+        A comparison that uses a variable of the removed subgoal alone goes with it, and may then
+        not be what another one follows from.
+        """
         known = self.query.comparisons
+        stays = [c for c in known if uses_only(c, self.variables)]
         moved = (
             replace(c, left=_image(c.left, mapping), right=_image(c.right, mapping)) for c in known
         )
-        return all(c == m or implies(known, m) for c, m in zip(known, moved, strict=True))
+        return all(m in stays or implies(stays, m) for m in moved)
+
+
+def uses_only(comparison: Comparison, terms: Set[Term]) -> bool:
+    """Whether all variables of the comparison are among `terms`."""
+    return all(isinstance(t, Const) or t in terms for t in (comparison.left, comparison.right))
 
 
 def _image(term: Term, mapping: dict[Var, Term]) -> Term:
@@ -236,19 +243,24 @@ def drop_guaranteed(query: Query) -> Query:
     `orders(O, C), customer(C, _)` with `orders references customer(cust)`: the customer exists.
     Its other terms must be variables that occur nowhere else, so that it adds and tests nothing.
     """
-    for parent in range(len(query.atoms)):
-        for child in range(len(query.atoms)):
-            if child != parent and _is_guaranteed(query, parent, child):
-                gone = query.atoms[parent]
-                reason = f"guaranteed by the foreign key of {print_atom(query.atoms[child])}"
-                return drop_guaranteed(
-                    replace(
-                        query,
-                        atoms=query.atoms[:parent] + query.atoms[parent + 1 :],
-                        dropped=(*query.dropped, Dropped(gone, reason)),
-                    )
-                )
-    return query
+    pairs = [
+        (parent, child)
+        for parent, child in permutations(range(len(query.atoms)), 2)
+        if _is_guaranteed(query, parent, child)
+    ]
+    if not pairs:
+        return query
+    # A subgoal that is itself guaranteed may guarantee another one: that other one goes first.
+    guarantors = {child for _, child in pairs}
+    parent, child = next((pair for pair in pairs if pair[0] not in guarantors), pairs[0])
+    reason = f"guaranteed by the foreign key of {print_atom(query.atoms[child])}"
+    return drop_guaranteed(
+        replace(
+            query,
+            atoms=query.atoms[:parent] + query.atoms[parent + 1 :],
+            dropped=(*query.dropped, Dropped(query.atoms[parent], reason)),
+        )
+    )
 
 
 def _is_guaranteed(query: Query, parent: int, child: int) -> bool:

@@ -67,7 +67,7 @@ def implies(comparisons: Iterable[Comparison], wanted: Comparison) -> bool:
         ):
             if (a, b) == (left, right) and wanted.operator in _WEAKER[op]:
                 return True
-    reach = _closure(listed)
+    reach = _closure(listed, (left, right))
     forth, back = reach.get((left, right), _NONE), reach.get((right, left), _NONE)
     match wanted.operator:
         case "<":
@@ -135,8 +135,14 @@ _WEAKER = {
 }
 
 
-def _closure(comparisons: list[Comparison]) -> dict[tuple[Term, Term], int]:
-    """For every pair of terms, whether the first is below the second, weakly or strictly."""
+def _closure(
+    comparisons: list[Comparison], others: tuple[Term, ...] = ()
+) -> dict[tuple[Term, Term], int]:
+    """For every pair of terms, whether the first is below the second, weakly or strictly.
+
+    Args:
+        others: terms to place among those of the comparisons; a constant has its place.
+    """
     reach: dict[tuple[Term, Term], int] = {}
 
     def add(low: Term, high: Term, strength: int) -> None:
@@ -151,7 +157,7 @@ def _closure(comparisons: list[Comparison]) -> dict[tuple[Term, Term], int]:
                 add(c.right, c.left, _STRICT if c.operator == ">" else _WEAK)
             case _:
                 pass
-    terms = list(dict.fromkeys(t for c in comparisons for t in (c.left, c.right)))
+    terms = list(dict.fromkeys([*(t for c in comparisons for t in (c.left, c.right)), *others]))
     if len(terms) > _MOST_TERMS:
         return reach
     constants = [term for term in terms if isinstance(term, Const)]

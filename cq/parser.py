@@ -11,10 +11,11 @@ it could not read is a diagnostic.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -84,8 +85,12 @@ def parse_syntax(text: str) -> tuple[Syntax, list[Diagnostic]]:
     reader = _Reader(diagnostics)
     declarations: list[Declaration] = []
     rules: list[Rule] = []
-    for tokens in _statements(list(_tokens(text, diagnostics))):
-        tree = _parse(tokens, diagnostics)
+    tokens, bad = _tokens(text)
+    diagnostics += map(_unexpected_characters, bad)
+    for statement in _statements(tokens):
+        tree, error = _parse(statement)
+        if error is not None and not _is_hurt(statement, bad):
+            diagnostics.append(error)
         if tree is None:
             continue
         node: Node = tree.children[0]
@@ -96,19 +101,25 @@ def parse_syntax(text: str) -> tuple[Syntax, list[Diagnostic]]:
     return Syntax(tuple(declarations), tuple(rules)), diagnostics
 
 
-def _tokens(text: str, diagnostics: list[Diagnostic]) -> Iterator[Token]:
-    """The tokens of `text`; a run of characters that start no token is one diagnostic."""
-    bad: list[Token] = []
+def _tokens(text: str) -> tuple[list[Token], list[list[Token]]]:
+    """The tokens of `text`, and the runs of characters that start no token."""
+    tokens: list[Token] = []
+    bad: list[list[Token]] = []
     for token in _lark().lex(text):
         if token.type != "BAD":
-            yield token
-            continue
-        if bad and bad[-1].end_pos != token.start_pos:
-            diagnostics.append(_unexpected_characters(bad))
-            bad.clear()
-        bad.append(token)
-    if bad:
-        diagnostics.append(_unexpected_characters(bad))
+            tokens.append(token)
+        elif bad and bad[-1][-1].end_pos == token.start_pos:
+            bad[-1].append(token)
+        else:
+            bad.append([token])
+    return tokens, bad
+
+
+def _is_hurt(statement: list[Token], bad: list[list[Token]]) -> bool:
+    """Whether characters were left out of the statement: what it lacks then is said already."""
+    first, last = statement[0].start_pos or 0, statement[-1].end_pos or 0
+    after = bisect_left(bad, first, key=lambda run: run[0].start_pos or 0)
+    return after < len(bad) and (bad[after][0].start_pos or 0) < last
 
 
 def _unexpected_characters(run: list[Token]) -> Diagnostic:
@@ -183,7 +194,8 @@ def _after_brackets(tokens: list[Token], at: int) -> int | None:
     return None
 
 
-def _parse(tokens: list[Token], diagnostics: list[Diagnostic]) -> Tree[Token] | None:
+def _parse(tokens: list[Token]) -> tuple[Tree[Token] | None, Diagnostic | None]:
+    """The tree of a statement, or what is wrong with it."""
     from lark.exceptions import UnexpectedToken
 
     parser: Any = _lark().parse_interactive()
@@ -191,16 +203,14 @@ def _parse(tokens: list[Token], diagnostics: list[Diagnostic]) -> Tree[Token] | 
     try:
         for token in tokens:
             parser.feed_token(token)
-        return cast("Tree[Token]", parser.feed_eof(tokens[-1]))
+        return parser.feed_eof(tokens[-1]), None
     except UnexpectedToken as error:
         expected = sorted({_WORDS[name] for name in parser.accepts() - {"BAD"}})
         at_end = error.token.type == "$END"
         found = "the statement ends too early" if at_end else f"unexpected `{shorten(token)}`"
         span = _span(tokens[-1]) if at_end else _span(token)
-        diagnostics.append(
-            Diagnostic("CQ101", found, span, (f"expected {_or(expected)}",) if expected else ())
-        )
-        return None
+        help_ = (f"expected {_or(expected)}",) if expected else ()
+        return None, Diagnostic("CQ101", found, span, help_)
 
 
 def _or(words: list[str]) -> str:
@@ -325,10 +335,13 @@ class _Reader:
             return 0
         if token.lstrip("+-").isdigit():
             return int(token)
-        number = Decimal(str(token))
-        if math.isinf(float(number)):
+        try:
+            number = Decimal(str(token))
+        except InvalidOperation:  # an exponent beyond what even Decimal holds
+            number = Decimal("inf")
+        if math.isinf(number) or math.isinf(float(number)):
             self.diagnostics.append(
-                Diagnostic("CQ124", f"`{token}` is larger than any type holds", span)
+                Diagnostic("CQ124", f"`{shorten(token)}` is beyond what any type holds", span)
             )
             return 0
         return number

@@ -10,6 +10,7 @@ passes remove subgoals, and a variable that has lost its second occurrence must 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -120,26 +121,37 @@ def normalize(name: str, checked: Checked) -> Query:
     Law: on every database the query and the rule as written have the same answers.
     """
     view = checked.views[name]
-    atoms, comparisons, merged, possible = _unfold(view, checked.views)
-    rule = Rule(view.rule.head, tuple(atoms), tuple(comparisons))
-    relations = {atom.predicate: checked.relations[atom.predicate] for atom in atoms}
-    query = _settle(rule, merged)
+    unfolded = _unfold(view, checked.views)
+    relations = {a.predicate: checked.relations[a.predicate] for a in unfolded.rule.atoms}
+    query = _settle(unfolded)
     return replace(
         query,
         relations=tuple(relations[key] for key in sorted(relations)),
         types=view.types or (ANY,) * len(view.rule.head.terms),
-        is_empty=query.is_empty or not possible,
+        is_empty=query.is_empty or not unfolded.is_possible,
     )
 
 
-def _unfold(
-    view: CheckedView, views: Mapping[str, CheckedView]
-) -> tuple[list[Atom], list[Comparison], list[tuple[Term, Term]], bool]:
-    """The body with views replaced by their definitions.
+@dataclass(frozen=True, slots=True)
+class _Unfolded:
+    """A rule over base relations.
 
-    Returns the atoms, the comparisons, the pairs of terms that the definitions' heads make equal,
-    and False when a head constant and the constant it meets differ.
+    Args:
+        written: the variables of the rule as written; their names are kept where possible.
+        equal: pairs of terms that the heads of the unfolded definitions make equal.
+        joined: the variables that occur twice in the body of some rule as written.
+        is_possible: False when a head constant meets another constant.
     """
+
+    rule: Rule
+    written: tuple[Var, ...]
+    equal: tuple[tuple[Term, Term], ...]
+    joined: frozenset[Term]
+    is_possible: bool
+
+
+def _unfold(view: CheckedView, views: Mapping[str, CheckedView]) -> _Unfolded:
+    """The rule with the views of its body replaced by their definitions."""
     used = {
         term.name
         for term in (*view.rule.head.terms, *body_terms(view.rule))
@@ -148,6 +160,7 @@ def _unfold(
     atoms: list[Atom] = []
     comparisons = list(view.rule.comparisons)
     equal: list[tuple[Term, Term]] = []
+    joined = _repeated(view.rule)
     possible = True
     agenda = list(reversed(view.rule.atoms))
     while agenda:
@@ -162,9 +175,18 @@ def _unfold(
                 possible = possible and theirs.value == ours.value
             else:
                 equal.append((ours, theirs))
+        joined |= _repeated(fresh)
         comparisons.extend(fresh.comparisons)
         agenda.extend(reversed(fresh.atoms))
-    return atoms, comparisons, equal, possible
+    rule = Rule(view.rule.head, tuple(atoms), tuple(comparisons))
+    written = variables_of(*view.rule.head.terms, *body_terms(view.rule))
+    return _Unfolded(rule, written, tuple(equal), frozenset(joined), possible)
+
+
+def _repeated(rule: Rule) -> set[Term]:
+    """The terms that occur more than once in the body's atoms."""
+    count = Counter(term for atom in rule.atoms for term in atom.terms)
+    return {term for term, times in count.items() if times > 1}
 
 
 def _freshen(rule: Rule, used: set[str]) -> Rule:
@@ -196,16 +218,18 @@ def _substitute_atom(atom: Atom, mapping: Mapping[Term, Term]) -> Atom:
     return Atom(atom.predicate, tuple(mapping.get(term, term) for term in atom.terms), atom.span)
 
 
-def _settle(rule: Rule, merged: Iterable[tuple[Term, Term]]) -> Query:
+def _settle(unfolded: _Unfolded) -> Query:
     """Merge what is equal, decide what is ground, and note which variables refuse NULL."""
-    classes = _Classes()
-    for left, right in merged:
+    rule = unfolded.rule
+    classes = _Classes(unfolded.written)
+    for left, right in unfolded.equal:
         classes.merge(left, right)
     equalities = [c for c in rule.comparisons if c.operator == "="]
     for comparison in equalities:
         classes.merge(comparison.left, comparison.right)
     # A merged view column may carry NULL; the two sides of a written equality may not.
     strict = {classes.find(side) for c in equalities for side in (c.left, c.right)}
+    strict |= {classes.find(term) for term in unfolded.joined}
 
     terms = {*rule.head.terms, *body_terms(rule)}
     settled = substitute(
@@ -216,11 +240,7 @@ def _settle(rule: Rule, merged: Iterable[tuple[Term, Term]]) -> Query:
     comparisons += implied(comparisons, settled.atoms)
     strict |= tested
 
-    count: dict[Term, int] = {}
-    for atom in settled.atoms:
-        for term in atom.terms:
-            count[term] = count.get(term, 0) + 1
-    strict.update(term for term, times in count.items() if times > 1)
+    strict |= _repeated(settled)
     strict.update(side for c in comparisons for side in (c.left, c.right))
     return Query(
         name=rule.head.predicate,
@@ -271,11 +291,18 @@ def _flip(comparison: Comparison) -> Comparison:
 
 
 class _Classes:
-    """Union-find over terms; a class is named by its constant, or else by its earliest variable."""
+    """Union-find over terms: a class is named by its constant, or by its first named variable."""
 
-    def __init__(self) -> None:
+    def __init__(self, variables: Iterable[Var]) -> None:
         self.parent: dict[Term, Term] = {}
         self.consistent = True
+        self.place: dict[Var, int] = {}
+        for var in variables:
+            self.rank(var)
+
+    def rank(self, var: Var) -> tuple[bool, int]:
+        """Named variables before anonymous ones, then in the order in which they are first met."""
+        return var.is_anonymous, self.place.setdefault(var, len(self.place))
 
     def find(self, term: Term) -> Term:
         while term in self.parent:
@@ -293,6 +320,6 @@ class _Classes:
             self.consistent &= bool(first.value == second.value)
             if not self.consistent:
                 return
-        elif isinstance(first, Var) and first.is_anonymous and not second.is_anonymous:
+        elif isinstance(first, Var) and self.rank(second) < self.rank(first):
             first, second = second, first
         self.parent[second] = first

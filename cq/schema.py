@@ -63,6 +63,11 @@ class Relation:
         columns = (f"{c.name}: {c.type}" if c.type != ANY else c.name for c in self.columns)
         return f"{self.name}({', '.join(columns)})"
 
+    @property
+    def as_known(self) -> str:
+        """Where the columns are known from, for a help line."""
+        return f"declared as {self}" if self.declared else f"used as {self}"
+
     def admit(self, row: object) -> Row:
         """`row` as a tuple in the representation of the column types.
 
@@ -76,7 +81,7 @@ class Relation:
                 "LP202",
                 f"`{self.name}` takes {self.arity} value{'s' * (self.arity != 1)}, "
                 f"but {len(row)} {'is' if len(row) == 1 else 'are'} given: {tuple(row)!r}",
-                f"declared as {self}" if self.declared else f"used as {self}",
+                self.as_known,
             )
         try:
             return tuple(
@@ -91,6 +96,6 @@ class Relation:
                 raise InputError(
                     "LP203",
                     f"column `{column.name}` of `{self.name}`: {misfit}, in {tuple(row)!r}",
-                    f"declared as {self}",
+                    self.as_known,
                 ) from None
         raise AssertionError("a row that misfits has a value that misfits")

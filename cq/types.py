@@ -78,6 +78,8 @@ def _binary(self: Type, value: object) -> object:
         number = float(value)
     except OverflowError:
         raise Misfit(f"a number of this size is outside the range of {self}") from None
+    except ValueError:  # a signalling NaN
+        number = math.nan
     if math.isnan(number):
         raise Misfit("NaN equals nothing, not even itself; use NULL for an unknown number")
     return number
@@ -113,7 +115,7 @@ def _any(self: Type, value: object) -> object:
         hash(value)
     except TypeError:
         raise Misfit(f"a {type(value).__name__} cannot be compared by value") from None
-    if isinstance(value, float | Decimal) and value != value:
+    if isinstance(value, float | Decimal) and math.isnan(value):
         raise Misfit("NaN equals nothing, not even itself; use NULL for an unknown number")
     return value
 

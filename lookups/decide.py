@@ -12,8 +12,9 @@ from itertools import product
 from typing import TypeAlias
 
 from cq.types import Row, holds
-from lookups.index import RowIndex
+from lookups.index import RowIndex, indexed
 from lookups.plan import (
+    DELETIONS,
     Any,
     Cell,
     Contradiction,
@@ -37,7 +38,7 @@ def decide(
 ) -> Verdict:
     """The verdict of `plan` on `change`; see `Plan.decide`."""
     row = plan.query.by_name[plan.relation].admit(change)
-    index = rows if isinstance(rows, RowIndex) else RowIndex(rows, len(plan.query.head))
+    index = indexed(rows, len(plan.query.head))
     if not plan.steps:
         return Verdict(Kind.IRRELEVANT, Reason(Because.UNUSED))
     if len(plan.steps) > 1:
@@ -90,7 +91,7 @@ def decide_step(
             one, or a key contradicts, the view shows a row of a relation that may be in two states
             at once; a row that the batch leaves alone is the same in all of them.
     """
-    if step.rule in (Rule.DELETE_EXPOSED, Rule.DELETE_KEY, Rule.DELETE_HIDDEN):
+    if step.rule in DELETIONS:
         return _deletion(step, index, change)
     return _insertion(step, index, change, is_changed)
 

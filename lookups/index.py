@@ -29,12 +29,14 @@ class RowIndex:
             self.rows: frozenset[Row] = frozenset(map(tuple, rows))
         except TypeError as error:
             raise InputError("LP201", f"view rows are tuples of hashable values: {error}") from None
-        self.arity = arity if arity is not None else max(map(len, self.rows), default=0)
+        if arity is None:  # the widest row says; an index of no rows fits every view
+            arity = max(map(len, self.rows), default=None)
+        self.arity = arity
         for row in self.rows:
-            if len(row) != self.arity:
+            if len(row) != arity:
                 raise InputError(
                     "LP202",
-                    f"the view has {self.arity} column{'s' * (self.arity != 1)}, "
+                    f"the view has {arity} column{'s' * (arity != 1)}, "
                     f"but a row has {len(row)}: {shorten(repr(row), 200)}",
                 )
         self._maps: dict[tuple[tuple[int, ...], tuple[int, ...]], dict[Row, frozenset[Row]]] = {}
@@ -51,7 +53,7 @@ class RowIndex:
 
     def matching(self, columns: tuple[int, ...], values: Row) -> frozenset[Row]:
         """The rows with these values in these columns."""
-        return self.distinct(columns, values, tuple(range(self.arity)))
+        return self.distinct(columns, values, tuple(range(self.arity or 0)))
 
     def changed(self, removed: Iterable[Row], added: Iterable[Row]) -> RowIndex:
         """A new index without `removed` and with `added`."""
@@ -85,6 +87,17 @@ class _Getter:
         if self._get is not None:
             return self._get(row)  # type: ignore[no-any-return]
         return (row[self._one],) if self._one is not None else ()
+
+
+def indexed(rows: Iterable[Sequence[object]] | RowIndex, arity: int) -> RowIndex:
+    """The rows of a view with `arity` columns, as an index.
+
+    Raises:
+        InputError: a row has another number of values.
+    """
+    if not isinstance(rows, RowIndex):
+        return RowIndex(rows, arity)
+    return rows if rows.arity == arity else RowIndex(rows.rows, arity)
 
 
 def index(rows: Iterable[Sequence[object]]) -> RowIndex:

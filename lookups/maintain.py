@@ -21,7 +21,7 @@ from cq.types import Row
 from lookups.batch import Batch, check_against, read_batch, read_change
 from lookups.complete import Completion, Piece, Slice, complete, slice_of, variables_at
 from lookups.evaluate import Database, evaluate, head_row, solve, tabulate
-from lookups.index import RowIndex
+from lookups.index import RowIndex, indexed
 from lookups.plan import Action, Plan
 from lookups.settle import Part, Settled, settle
 from lookups.verdict import Because, Kind, Reason, Verdict
@@ -92,8 +92,7 @@ def maintain(
     batch = read_batch(query, listed, known)
     tables = tabulate(query, database)
     check_against(batch, tables)
-    view = rows if isinstance(rows, RowIndex) else RowIndex(rows, len(query.head))
-    settled = settle(query, batch, view)
+    settled = settle(query, batch, indexed(rows, len(query.head)))
     work = _second_chance(query, batch, settled)
     answers = _ask(query, work, tables)
     decisions = tuple(

@@ -53,6 +53,9 @@ class Rule(StrEnum):
     INSERT_NEVER = "insert-never"
 
 
+DELETIONS = frozenset({Rule.DELETE_EXPOSED, Rule.DELETE_KEY, Rule.DELETE_HIDDEN})
+
+
 @dataclass(frozen=True, slots=True)
 class Test:
     """A comparison between two values that the change determines."""

@@ -12,6 +12,7 @@ from cq.printer import print_atom, print_rule, print_term, print_value
 from cq.query import Query
 from cq.syntax import Const, Var
 from lookups.plan import (
+    DELETIONS,
     Alternative,
     Any,
     Contradiction,
@@ -121,9 +122,7 @@ def _step_lines(query: Query, step: Step) -> Iterator[str]:
     for child in step.children:
         refers = query.atoms[child.subgoal].predicate
         yield f"    keys    unaffected if a key comes or goes: {refers} refers to it"
-    yield f"    VDU     {_vdu(step, names)}"
-    for contradiction in step.contradictions:
-        yield f"    VDU     or {print_contradiction(contradiction, names)}"
+    yield from _folded("    VDU     ", _vdu(step, names), "or ")
     yield from _folded("    VSM     ", _vsm(step, names), "and ")
     yield from _folded("    rows    ", _rows(step, names), "for each ")
 
@@ -161,12 +160,15 @@ def print_screen(screen: Screen, names: Names) -> str:
     return ", ".join(parts)
 
 
-def _vdu(step: Step, names: Names) -> str:
-    if step.vdu is None:
-        return "never" if step.rule is Rule.INSERT_NEVER else "not looked up: the key is new"
-    if step.rule in (Rule.DELETE_EXPOSED, Rule.DELETE_KEY, Rule.DELETE_HIDDEN):
-        return f"no {names.lookup(step.vdu)}"
-    return names.lookup(step.vdu)
+def _vdu(step: Step, names: Names) -> list[str]:
+    """The tests that show the view unaffected, of which one suffices."""
+    if step.vdu is not None and step.rule in DELETIONS:
+        return [f"no {names.lookup(step.vdu)}"]
+    tests = [names.lookup(step.vdu)] if step.vdu is not None else []
+    tests += [print_contradiction(contradiction, names) for contradiction in step.contradictions]
+    if tests:
+        return tests
+    return ["never" if step.rule is Rule.INSERT_NEVER else "not looked up: the key is new"]
 
 
 def print_contradiction(contradiction: Contradiction, names: Names) -> str:
@@ -181,10 +183,12 @@ def _vsm(step: Step, names: Names) -> list[str]:
     match step.rule:
         case Rule.DELETE_EXPOSED | Rule.DELETE_KEY | Rule.INSERT_ALONE:
             return ["always"]
+        case Rule.INSERT_HIDDEN if step.vdu is None and not step.contradictions:
+            return ["never"]
         case Rule.DELETE_HIDDEN | Rule.INSERT_HIDDEN:
             return ["same as VDU"]
         case Rule.INSERT_NEVER:
-            return ["never"]
+            return ["same as VDU" if step.contradictions else "never"]
         case Rule.INSERT_EXPOSED:
             assert step.vsm is not None
             return [_need(need, names) for need in step.vsm.needs]

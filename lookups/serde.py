@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeGuard
 
 from cq.diagnostics import InputError, shorten
 from cq.query import Dropped, Query
@@ -84,7 +84,7 @@ def plan_from_json(text: str) -> Plan:
         if document["format"] != "selfmaint-plan":
             raise KeyError("format")
         version = document["version"]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError("LP209", f"the text is no plan: {shorten(repr(error), 200)}") from None
     if version != VERSION:
         raise InputError(
@@ -94,11 +94,32 @@ def plan_from_json(text: str) -> Plan:
         )
     try:
         plan = _decode(document["plan"])
-    except (ValueError, TypeError, KeyError, AttributeError, AssertionError) as error:
+    except _DAMAGE as error:
         raise InputError("LP209", f"the plan is damaged: {shorten(repr(error), 200)}") from None
-    if not isinstance(plan, Plan):
-        raise InputError("LP209", "the text is no plan")
+    if not _is_whole(plan):
+        raise InputError("LP209", "the plan is damaged: its parts do not belong together")
     return plan
+
+
+_DAMAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+def _is_whole(plan: object) -> TypeGuard[Plan]:
+    return (
+        isinstance(plan, Plan)
+        and isinstance(plan.query, Query)
+        and plan.action in nodes.ACTIONS
+        and plan.relation in plan.query.by_name
+        and all(isinstance(step, nodes.Step) for step in plan.steps)
+    )
 
 
 def _encode(item: object) -> object:

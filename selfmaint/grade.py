@@ -24,9 +24,7 @@ from enum import StrEnum
 
 from cq.query import Query
 from cq.syntax import Const, Term, Var
-from lookups.plan import Any, Given, Lookup, Plan, Rule, Step
-
-DELETIONS = frozenset({Rule.DELETE_EXPOSED, Rule.DELETE_KEY, Rule.DELETE_HIDDEN})
+from lookups.plan import DELETIONS, Any, Given, Lookup, Plan, Rule, Step
 
 
 class Maintainable(StrEnum):

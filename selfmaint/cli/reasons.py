@@ -11,11 +11,9 @@ from cq.query import Query
 from cq.roles import roles
 from cq.syntax import Term
 from cq.types import Row
-from lookups.plan import Any, Lookup, Plan, Rule, Step, value_of
+from lookups.plan import DELETIONS, Any, Lookup, Plan, Rule, Step, value_of
 from lookups.verdict import Because, Mismatch, Reason, Screened, Test
 from selfmaint.cli.values import short_value
-
-DELETIONS = (Rule.DELETE_EXPOSED, Rule.DELETE_KEY, Rule.DELETE_HIDDEN)
 
 
 class Found(StrEnum):

@@ -1,0 +1,366 @@
+"""The batch rule of design section 5, one paragraph at a time, on batches worked out by hand."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+import selfmaint
+from lookups.maintain import Outcome, Question
+from selfmaint import InputError, View
+
+RETAIL = """
+.decl orders(order_id: long, cust: long, prod: long, qty: int)  key(order_id)
+      references customer(cust), references product(prod)
+.decl customer(cust: long, name: string, region: string)        key(cust)
+.decl product(prod: long, category: string)                     key(prod)
+
+sales(O, C, N, G, P, K, Q) :- orders(O, C, P, Q), customer(C, N, G), product(P, K).
+"""
+ANN, TOY, ORDER = (1, "ann", "EU"), (3, "toy"), (7, 1, 3, 5)
+SALE = (7, 1, "ann", "EU", 3, "toy", 5)
+
+
+def view_of(text: str, name: str = "v") -> View:
+    return selfmaint.parse(text).view(name)
+
+
+def run(view: View, changes: list, after: dict) -> Outcome:
+    """Maintain the view from the database before the batch, and hold it against recomputation."""
+    before = {name: set(rows) for name, rows in after.items()}
+    for relation, action, row in changes:
+        if action == "insert":
+            before[relation].remove(row)
+        else:
+            before[relation].add(row)
+    outcome = view.maintain(view.evaluate(before), changes, after)
+    assert outcome.rows == view.evaluate(after)
+    return outcome
+
+
+def kinds(outcome: Outcome) -> list[str]:
+    return [str(decision.kind) for decision in outcome.decisions]
+
+
+def rules(outcome: Outcome) -> list[str]:
+    return [str(decision.reason.rule) for decision in outcome.decisions]
+
+
+# 5.1: relation by relation, deletions before insertions, evidence from before the deletions
+
+
+def test_update_of_a_customer_asks_nobody() -> None:
+    after = {"orders": {ORDER}, "customer": {(1, "ann", "US")}, "product": {TOY}}
+    changes = [("customer", "delete", ANN), ("customer", "insert", (1, "ann", "US"))]
+    outcome = run(view_of(RETAIL, "sales"), changes, after)
+    assert outcome.rows == {(7, 1, "ann", "US", 3, "toy", 5)}
+    assert outcome.questions == ()
+    assert kinds(outcome) == ["self-maintained", "self-maintained"]
+
+
+def test_update_without_declared_keys_asks_nobody() -> None:
+    changes = [("s", "delete", (2, "EU")), ("s", "insert", (2, "US"))]
+    after = {"r": {(1, 2), (9, 2)}, "s": {(2, "US")}}
+    outcome = run(view_of("v(X, Y, Z) :- r(X, Y), s(Y, Z)."), changes, after)
+    assert outcome.rows == {(1, 2, "US"), (9, 2, "US")}
+    assert outcome.questions == ()
+
+
+def test_rows_that_a_deletion_took_are_put_back() -> None:
+    text = (
+        ".decl r(x: long, y: long, h: string) key(x) .decl s(y: long) v(X, Y) :- r(X, Y, H), s(Y)."
+    )
+    changes = [("r", "delete", (1, 2, "a")), ("r", "insert", (1, 2, "b"))]
+    outcome = run(view_of(text), changes, {"r": {(1, 2, "b")}, "s": {(2,)}})
+    assert outcome.rows == {(1, 2)}
+    assert outcome.questions == ()
+    assert kinds(outcome) == ["unaffected", "unaffected"]
+    assert rules(outcome) == ["unseen", "unseen"]
+
+
+def test_hidden_join_value_after_own_deletion_is_a_miss() -> None:
+    text = ".decl r(a: long, y: long) key(a) .decl s(y: long, h: long) v(A) :- r(A, Y), s(Y, H)."
+    changes = [("r", "delete", (1, 2)), ("r", "insert", (1, 4))]
+    outcome = run(view_of(text), changes, {"r": {(1, 4)}, "s": {(2, 0)}})
+    assert outcome.rows == set()
+    assert kinds(outcome) == ["self-maintained", "miss"]
+    assert outcome.questions == (Question((1,), ("Y",), (), frozenset({(4,)})),)
+
+
+def test_parents_and_children_leave_together() -> None:
+    changes = [("customer", "delete", ANN), ("orders", "delete", ORDER)]
+    after = {"orders": set(), "customer": set(), "product": {TOY}}
+    outcome = run(view_of(RETAIL, "sales"), changes, after)
+    assert outcome.rows == set()
+    assert kinds(outcome) == ["unaffected", "self-maintained"]
+    assert outcome.questions == ()
+
+
+def test_each_occurrence_of_a_relation_gets_the_changes() -> None:
+    changes = [("r", "delete", (2, 3)), ("r", "insert", (2, 5))]
+    outcome = run(view_of("v(X, Y, Z) :- r(X, Y), r(Y, Z)."), changes, {"r": {(1, 2), (2, 5)}})
+    assert outcome.rows == {(1, 2, 5)}
+    assert rules(outcome) == ["several", "several"]
+
+
+def test_order_of_a_net_batch_does_not_matter() -> None:
+    view = view_of(RETAIL, "sales")
+    changes = [
+        ("customer", "delete", ANN),
+        ("customer", "insert", (1, "ann", "US")),
+        ("customer", "insert", (2, "bob", "EU")),
+        ("orders", "insert", (8, 2, 3, 1)),
+    ]
+    after = {
+        "orders": {ORDER, (8, 2, 3, 1)},
+        "customer": {(1, "ann", "US"), (2, "bob", "EU")},
+        "product": {TOY},
+    }
+    outcomes = [view.maintain({SALE}, order, after) for order in permutations(changes)]
+    assert {outcome.rows for outcome in outcomes} == {view.evaluate(after)}
+    assert {outcome.questions for outcome in outcomes} == {()}
+
+
+# 5.3: who answers what missed
+
+
+def test_new_customer_with_a_first_order_asks_nobody() -> None:
+    changes = [("orders", "insert", (8, 2, 3, 1)), ("customer", "insert", (2, "bob", "US"))]
+    after = {"orders": {ORDER, (8, 2, 3, 1)}, "customer": {ANN, (2, "bob", "US")}, "product": {TOY}}
+    outcome = run(view_of(RETAIL, "sales"), changes, after)
+    assert outcome.rows == {SALE, (8, 2, "bob", "US", 3, "toy", 1)}
+    assert outcome.questions == ()
+    assert kinds(outcome) == ["self-maintained", "unaffected"]
+    assert rules(outcome) == ["settled", "foreign-key"]
+
+
+LINES = """
+.decl orders(o: long, c: long) key(o)
+.decl line(o: long, n: long, item: string) key(o, n) references orders(o)
+v(O, C, N, I) :- orders(O, C), line(O, N, I).
+"""
+
+
+def test_order_with_its_lines_asks_nobody() -> None:
+    changes = [
+        ("orders", "insert", (1, 5)),
+        ("line", "insert", (1, 1, "a")),
+        ("line", "insert", (1, 2, "b")),
+    ]
+    after = {"orders": {(1, 5)}, "line": {(1, 1, "a"), (1, 2, "b")}}
+    outcome = run(view_of(LINES), changes, after)
+    assert outcome.rows == {(1, 5, 1, "a"), (1, 5, 2, "b")}
+    assert outcome.questions == ()
+    assert kinds(outcome) == ["unaffected", "self-maintained", "self-maintained"]
+    assert rules(outcome) == ["foreign-key", "batch", "batch"]
+
+
+def test_without_the_foreign_key_the_source_knows_whether_there_are_more_lines() -> None:
+    view = view_of(LINES.replace("references orders(o)", ""))
+    changes = [("orders", "insert", (1, 5)), ("line", "insert", (1, 1, "a"))]
+    outcome = run(view, changes, {"orders": {(1, 5)}, "line": {(1, 1, "a"), (1, 2, "b")}})
+    assert outcome.rows == {(1, 5, 1, "a"), (1, 5, 2, "b")}
+    assert kinds(outcome) == ["miss", "self-maintained"]
+    assert outcome.questions == (Question((1,), ("O",), ("N", "I"), frozenset({(1,)})),)
+
+
+def test_key_that_the_batch_only_deleted_answers_with_nothing() -> None:
+    text = """
+    .decl r(x: long, y: long) key(x)
+    .decl s(y: long, z: long) key(y)
+    v(X, Y, Z) :- r(X, Y), s(Y, Z).
+    """
+    changes = [("r", "insert", (1, 2)), ("s", "delete", (2, 3))]
+    outcome = run(view_of(text), changes, {"r": {(1, 2)}, "s": set()})
+    assert outcome.rows == set()
+    assert outcome.questions == ()
+
+
+def test_batch_knows_a_whole_row_without_a_key() -> None:
+    changes = [("r", "insert", (1, 2)), ("s", "insert", (1, 2))]
+    view = view_of("v(X, Y) :- r(X, Y), s(X, Y).")
+    outcome = run(view, changes, {"r": {(1, 2)}, "s": {(1, 2)}})
+    assert outcome.rows == {(1, 2)}
+    assert outcome.questions == ()
+    assert rules(outcome) == ["batch", "batch"]
+
+
+def test_missed_change_blocks_what_it_could_alter() -> None:
+    """The settled view still shows v(7, 2, 5, 8), whose s(2, 5, a) is gone after the batch."""
+    view = view_of("v(X, Y, Z, W) :- r(X, Y), s(Y, Z, _), t(X, W).")
+    changes = [("s", "delete", (2, 5, "a")), ("r", "insert", (1, 2))]
+    after = {"r": {(7, 2), (1, 2)}, "s": {(2, 6, "b")}, "t": {(7, 8), (1, 9)}}
+    outcome = run(view, changes, after)
+    assert outcome.rows == {(7, 2, 6, 8), (1, 2, 6, 9)}
+    assert kinds(outcome) == ["miss", "miss"]
+    asked = {
+        (question.subgoals, question.is_slice): question.keys for question in outcome.questions
+    }
+    assert asked == {
+        ((1,), False): {(2,)},
+        ((2,), False): {(1,)},
+        ((0, 1, 2), True): {(2, 5)},
+    }
+
+
+def test_missed_change_of_another_key_blocks_nothing() -> None:
+    view = view_of("v(X, Y, Z, W) :- r(X, Y), s(Y, Z, _), t(X, W).")
+    changes = [("s", "delete", (3, 5, "a")), ("r", "insert", (1, 2))]
+    after = {"r": {(7, 2), (7, 3), (1, 2)}, "s": {(2, 6, "b"), (3, 5, "b")}, "t": {(7, 8), (1, 9)}}
+    outcome = run(view, changes, after)
+    asked = {question.subgoals for question in outcome.questions if not question.is_slice}
+    assert asked == {(2,)}
+
+
+def test_missed_deletion_replaces_a_slice() -> None:
+    view = view_of("v(X, Z) :- r(X, Y), s(Y, Z).")
+    after = {"r": {(1, 4), (3, 2)}, "s": {(2, 5), (4, 6)}}
+    outcome = run(view, [("r", "delete", (1, 2))], after)
+    assert outcome.rows == {(1, 6), (3, 5)}
+    assert kinds(outcome) == ["miss"]
+    assert outcome.questions == (Question((0, 1), ("X",), ("Z",), frozenset({(1,)}), True),)
+
+
+def test_missed_deletion_whose_slice_is_empty_asks_nobody() -> None:
+    """r(1, 2) goes and with it v(1, 5); then the slice of s(2, 5, a), v(-, 2, 5), has no row."""
+    view = view_of("v(X, Y, Z) :- s(Y, Z, _), r(X, Y).")
+    changes = [("s", "delete", (2, 5, "a")), ("r", "delete", (1, 2))]
+    outcome = run(view, changes, {"r": set(), "s": set()})
+    assert outcome.rows == set()
+    assert outcome.questions == ()
+    assert kinds(outcome) == ["unaffected", "self-maintained"]
+
+
+# 5.4: one question per group, with the set of keys
+
+
+def test_one_question_per_group_with_all_its_keys() -> None:
+    view = view_of("v(X, Y, Z, W) :- r(X, Y), s(Y, Z), t(X, W).")
+    changes = [("r", "insert", row) for row in [(1, 10), (2, 20), (3, 10)]]
+    after = {
+        "r": {(1, 10), (2, 20), (3, 10)},
+        "s": {(10, 5), (20, 6)},
+        "t": {(1, 0), (2, 0), (3, 0)},
+    }
+    outcome = run(view, changes, after)
+    assert outcome.questions == (
+        Question((1,), ("Y",), ("Z",), frozenset({(10,), (20,)})),
+        Question((2,), ("X",), ("W",), frozenset({(1,), (2,), (3,)})),
+    )
+
+
+def test_one_question_for_all_slices() -> None:
+    view = view_of("v(X, Z) :- r(X, Y), s(Y, Z).")
+    changes = [("r", "delete", (1, 2)), ("r", "delete", (3, 2))]
+    outcome = run(view, changes, {"r": {(1, 4)}, "s": {(2, 5), (4, 5)}})
+    assert [question.keys for question in outcome.questions] == [{(1,), (3,)}]
+
+
+# The report
+
+
+def test_decisions_follow_the_changes() -> None:
+    text = "v(X, Y, Z) :- r(X, Y, 1), s(Y, Z). other(X) :- unrelated(X)."
+    changes = [
+        ("r", "insert", (1, 2, 0)),
+        ("r", "insert", (1, 2, 1)),
+        ("r", "insert", (8, 3, 1)),
+        ("s", "delete", (4, 9)),
+        ("unrelated", "insert", (1,)),
+    ]
+    after = {
+        "r": {(9, 2, 1), (1, 2, 0), (1, 2, 1), (8, 3, 1)},
+        "s": {(2, 5)},
+        "unrelated": {(1,)},
+    }
+    outcome = run(view_of(text), changes, after)
+    found = [(d.relation, d.action, d.row) for d in outcome.decisions]
+    assert found == changes
+    assert kinds(outcome) == ["irrelevant", "self-maintained", "miss", "unaffected", "irrelevant"]
+    assert rules(outcome)[0] == "screen"
+    assert rules(outcome)[4] == "unused"
+
+
+def test_empty_batch() -> None:
+    outcome = view_of("v(X) :- r(X).").maintain({(1,)}, [], {"r": {(1,)}})
+    assert outcome == Outcome(frozenset({(1,)}), (), ())
+
+
+@pytest.mark.parametrize("rows", [[], [(1,)]], ids=["empty", "not empty"])
+def test_index_in_place_of_rows(rows: list) -> None:
+    after = {"r": {*rows, (2,)}}
+    view = view_of("v(X) :- r(X).")
+    outcome = view.maintain(selfmaint.index(rows), [("r", "insert", (2,))], after)
+    assert outcome.rows == after["r"]
+
+
+# What is not net is refused, with the row in the message
+
+NET = ".decl r(k: long, a: string) key(k) v(K, A) :- r(K, A)."
+
+
+@pytest.mark.parametrize(
+    ("changes", "rows", "code", "said"),
+    [
+        pytest.param(
+            [("r", "insert", (1, "a")), ("r", "insert", (1, "a"))],
+            {(1, "a")},
+            "LP207",
+            "r(1, 'a') is in the batch twice",
+            id="inserted twice",
+        ),
+        pytest.param(
+            [("r", "delete", (1, "a")), ("r", "delete", (1, "a"))],
+            set(),
+            "LP207",
+            "r(1, 'a') is in the batch twice",
+            id="deleted twice",
+        ),
+        pytest.param(
+            [("r", "delete", (1, "a")), ("r", "insert", (1, "a"))],
+            {(1, "a")},
+            "LP207",
+            "r(1, 'a') is both inserted and deleted",
+            id="inserted and deleted",
+        ),
+        pytest.param(
+            [("r", "insert", (1, "a"))],
+            set(),
+            "LP207",
+            "r(1, 'a') is inserted",
+            id="inserted, but absent after",
+        ),
+        pytest.param(
+            [("r", "delete", (1, "a"))],
+            {(1, "a")},
+            "LP207",
+            "r(1, 'a') is deleted",
+            id="deleted, but there after",
+        ),
+        pytest.param(
+            [("r", "insert", (1, "a")), ("r", "insert", (1, "b"))],
+            {(1, "a"), (1, "b")},
+            "LP208",
+            "key(k): (1, 'a') and (1, 'b')",
+            id="two insertions of one key",
+        ),
+        pytest.param(
+            [("r", "delete", (1, "a")), ("r", "delete", (1, "b"))],
+            set(),
+            "LP208",
+            "key(k): (1, 'a') and (1, 'b')",
+            id="two deletions of one key",
+        ),
+        pytest.param([("r", "insert", (1,))], set(), "LP202", "(1,)", id="wrong number of values"),
+        pytest.param([("r", "insert", ("x", "a"))], set(), "LP203", "'x'", id="wrong type"),
+        pytest.param([("q", "insert", (1,))], set(), "LP205", "`q`", id="unknown relation"),
+        pytest.param([("r", "upsert", (1, "a"))], set(), "LP206", "upsert", id="unknown action"),
+        pytest.param(["insert r"], set(), "LP206", "insert r", id="no change at all"),
+    ],
+)
+def test_refused(changes: list, rows: set, code: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        view_of(NET).maintain([], changes, {"r": rows})
+    assert caught.value.code == code
+    assert said in caught.value.message

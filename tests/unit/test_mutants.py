@@ -1,0 +1,86 @@
+"""The list of mutations cannot rot: each still applies, to a rule that is still there."""
+
+import ast
+from collections import Counter
+from pathlib import PurePosixPath
+
+import pytest
+
+from tests.mutants import (
+    ROOT,
+    Mutation,
+    Result,
+    describe,
+    load_mutations,
+    main,
+    read_mutations,
+    stages,
+    summary,
+)
+
+RULES = {
+    "cq": {"roles", "partition", "selfjoins", "minimize", "conditions"},
+    "lookups": {"emit", "decide", "settle", "complete", "maintain", "evaluate", "batch"},
+}
+MUTATIONS = load_mutations()
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.title)
+def test_applies_exactly_once(mutation: Mutation) -> None:
+    source = (ROOT / mutation.file).read_text(encoding="utf-8")
+    ast.parse(mutation.apply(source))
+    assert mutation.old != mutation.new
+
+
+def test_every_file_of_rules_is_mutated() -> None:
+    files = {PurePosixPath(mutation.file) for mutation in MUTATIONS}
+    expected = {PurePosixPath(f"{p}/{name}.py") for p, names in RULES.items() for name in names}
+    assert files == expected
+    assert len(MUTATIONS) >= 80
+
+
+def test_titles_are_distinct() -> None:
+    times = Counter(mutation.title for mutation in MUTATIONS)
+    assert [title for title, count in times.items() if count > 1] == []
+
+
+def test_the_format() -> None:
+    text = (
+        "% a comment\n\n## a.py\n# first\n-   x = 1\n- y\n+ z\n= no one looks\n# second\n- p\n+ q\n"
+    )
+    assert read_mutations(text) == (
+        Mutation("a.py", "first", "  x = 1\ny", "z", "no one looks"),
+        Mutation("a.py", "second", "p", "q"),
+    )
+    with pytest.raises(ValueError, match="not a line of the table"):
+        read_mutations("x")
+
+
+def test_a_text_that_occurs_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="occurs 2 times"):
+        Mutation("a.py", "rule", "x", "y").apply("x x")
+
+
+def test_summary() -> None:
+    hole, same = Mutation("a.py", "rule", "x", "y"), Mutation("a.py", "other", "p", "q", "reason")
+    killed, alive = Result("test_a", 1.0), Result("", 2.0)
+    assert summary([(hole, killed), (same, alive)])[1]
+    assert not summary([(hole, alive)])[1]
+    assert not summary([(same, killed)])[1], "a killed mutant is not equivalent"
+    assert "because reason" in summary([(same, alive)])[0]
+    assert "SURVIVED" in describe(hole, alive)
+
+
+def test_batches_come_first_where_they_notice_more() -> None:
+    assert stages("lookups/settle.py") != stages("lookups/emit.py")
+    assert {test for stage in stages("cq/roles.py") for test in stage} == {
+        test for stage in stages("lookups/batch.py") for test in stage
+    }
+
+
+def test_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list", "--only", "cq/roles.py"]) == 0
+    shown = capsys.readouterr().out
+    assert "comparison" in shown
+    assert "lookups/" not in shown
+    assert main(["--list", "--only", "no such text"]) == 2
