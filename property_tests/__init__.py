@@ -1,0 +1,1 @@
+"""Laws of the product, checked against definitions on random small worlds."""
