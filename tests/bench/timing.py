@@ -40,6 +40,7 @@ class Sizes:
         rows: in an indexed view.
         changes: decided one by one in a round.
         views: in one file.
+        subgoals: of one relation, in the views that are hard to minimize.
     """
 
     repeats: int
@@ -47,10 +48,11 @@ class Sizes:
     rows: int
     changes: int
     views: int
+    subgoals: int
 
 
-FULL = Sizes(repeats=60, rounds=7, rows=100_000, changes=20_000, views=1_000)
-QUICK = Sizes(repeats=2, rounds=1, rows=300, changes=60, views=8)
+FULL = Sizes(repeats=60, rounds=7, rows=100_000, changes=20_000, views=1_000, subgoals=30)
+QUICK = Sizes(repeats=2, rounds=1, rows=300, changes=60, views=8, subgoals=6)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,43 +91,43 @@ SHAPES: dict[str, Callable[[int, int], str]] = {
 }
 
 
-# Thirty subgoals of one relation
+# Many subgoals of one relation
 
 
-def path_of_thirty() -> str:
+def path(size: int) -> str:
     """A path with hidden inner nodes: many homomorphisms to try, none that removes a subgoal."""
-    return rule(["X0", "X30"], [f"e(X{i}, X{i + 1})" for i in range(30)])
+    return rule(["X0", f"X{size}"], [f"e(X{i}, X{i + 1})" for i in range(size)])
 
 
-def cycle_of_thirty() -> str:
+def cycle(size: int) -> str:
     """A Boolean cycle: every subgoal looks like every other."""
-    return rule([], [f"e(X{i}, X{(i + 1) % 30})" for i in range(30)])
+    return rule([], [f"e(X{i}, X{(i + 1) % size})" for i in range(size)])
 
 
-def graph_of_thirty() -> str:
-    """A random pattern, which minimization cannot finish within its bound."""
-    draw = random.Random(1)
-    return rule([], [f"e(X{draw.randrange(15)}, X{draw.randrange(15)})" for _ in range(30)])
+def random_graph(size: int) -> str:
+    """A random pattern; with thirty edges minimization does not finish within its bound."""
+    draw, nodes = random.Random(1), size // 2
+    return rule([], [f"e(X{draw.randrange(nodes)}, X{draw.randrange(nodes)})" for _ in range(size)])
 
 
-def redundant_thirty() -> str:
-    """Twenty-nine subgoals too many."""
-    return rule(["X"], [f"e(X, Y{i})" for i in range(30)])
+def redundant(size: int) -> str:
+    """All subgoals but one are too many."""
+    return rule(["X"], [f"e(X, Y{i})" for i in range(size)])
 
 
-def permutations_of_thirty() -> str:
+def reordered(size: int) -> str:
     """Each subgoal over the same six exposed variables: every one may vouch for every other."""
     orders = list(permutations("ABCDEF"))
     random.Random(1).shuffle(orders)
-    return rule("ABCDEF", [f"e({', '.join(order)})" for order in orders[:30]])
+    return rule("ABCDEF", [f"e({', '.join(order)})" for order in orders[:size]])
 
 
-THIRTY: dict[str, Callable[[], str]] = {
-    "path": path_of_thirty,
-    "cycle": cycle_of_thirty,
-    "random graph": graph_of_thirty,
-    "redundant": redundant_thirty,
-    "permutations": permutations_of_thirty,
+ONE_RELATION: dict[str, Callable[[int], str]] = {
+    "path": path,
+    "cycle": cycle,
+    "random graph": random_graph,
+    "redundant": redundant,
+    "permutations": reordered,
 }
 
 

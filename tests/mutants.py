@@ -1,0 +1,295 @@
+"""Break the rules one at a time and show that the tests notice.
+
+    python -m tests.mutants [--only SUBSTRING] [--list]
+
+The mutations are listed in `tests/mutants.txt`. Each is applied to a copy of the project, and the
+tests run on the copy, the quickest first, until one fails. A mutant that survives is a hole in the
+tests, or changes nothing; then the list says why, and a test that kills it proves the reason wrong.
+
+Exit code 0 means that exactly the mutants survive that have a reason to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "tests" / "mutants.txt"
+COPIED = ("cq", "lookups", "warehouse", "selfmaint", "tests", "property_tests", "conftest.py")
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "bench")
+
+WORKERS = min(2, os.cpu_count() or 1)
+TIME_LIMIT = 400.0
+"""Seconds for one stage. A mutant that runs this long hangs, and a hanging test is noticed."""
+
+UNIT = ("tests/unit/lookups", "tests/unit/cq", "cq", "lookups")
+VERDICTS = ("property_tests/test_verdicts.py",)
+BATCHES = ("property_tests/test_batches.py",)
+BATCH_RULE = ("settle.py", "complete.py", "maintain.py", "batch.py", "evaluate.py")
+"""Where the batches notice more than single changes do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One broken rule.
+
+    Args:
+        file: relative to the project.
+        rule: what is broken, in words.
+        old: occurs exactly once in the file ...
+        new: ... and is replaced by this.
+        equivalent: why it changes nothing; empty if it does change something.
+    """
+
+    file: str
+    rule: str
+    old: str
+    new: str
+    equivalent: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.file}: {self.rule}"
+
+    def apply(self, source: str) -> str:
+        """The broken source.
+
+        Raises:
+            ValueError: the text to replace does not occur exactly once.
+        """
+        times = source.count(self.old)
+        if times != 1:
+            raise ValueError(f"{self.title}: occurs {times} times, not once:\n{self.old}")
+        return source.replace(self.old, self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a mutant: `killer` is the test that noticed, empty if none did."""
+
+    killer: str
+    seconds: float
+    output: str = ""
+
+
+def read_mutations(text: str) -> tuple[Mutation, ...]:
+    """The entries of the table; its own first lines describe the format."""
+    found: list[Mutation] = []
+    file = ""
+    entry: dict[str, list[str]] = {}
+
+    def close() -> None:
+        if entry:
+            rule, old, new, why = ("\n".join(entry.get(mark, [])) for mark in "#-+=")
+            found.append(Mutation(file, rule, old, new, why))
+            entry.clear()
+
+    for line in text.splitlines():
+        mark, content = line[:1], line[2:]
+        if line.startswith("## "):
+            close()
+            file = line[3:]
+        elif mark == "#":
+            close()
+            entry["#"] = [content]
+        elif mark in ("-", "+", "="):
+            entry[mark] = [*entry.get(mark, ()), content]
+        elif mark not in ("", "%"):
+            raise ValueError(f"not a line of the table: {line}")
+    close()
+    return tuple(found)
+
+
+def load_mutations() -> tuple[Mutation, ...]:
+    return read_mutations(TABLE.read_text(encoding="utf-8"))
+
+
+# The tests on a copy
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """As a plugin of the runs on a copy: few examples, the same ones each time.
+
+    A run that imports the project itself instead of the copy would find every mutant alive.
+    """
+    import cq
+
+    assert Path(cq.__file__ or "").is_relative_to(config.rootpath), "the copy is not what is tested"
+    settings.register_profile("mutants", settings.get_profile("dev"), derandomize=True)
+    settings.load_profile("mutants")
+
+
+def stages(file: str) -> tuple[tuple[str, ...], ...]:
+    """What to run for a mutant of this file, the quickest to notice first."""
+    if file.endswith(BATCH_RULE):
+        return UNIT, BATCHES, VERDICTS
+    return UNIT, VERDICTS, BATCHES
+
+
+def copy_project(folder: Path) -> None:
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=LEFT_OUT)
+        else:
+            shutil.copy(source, folder / name)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+
+
+def run_tests(folder: Path, tests: Sequence[str]) -> tuple[str, str]:
+    """The first test that fails on the copy, empty if none does, and what was printed."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(folder),
+        "PYTHONDONTWRITEBYTECODE": "1",  # a stale cache would hide a mutation
+        "PYTHONHASHSEED": "0",
+        "HYPOTHESIS_PROFILE": "dev",
+    }
+    try:
+        done = subprocess.run(
+            [*command, "-p", "tests.mutants", *tests],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"the time limit, in {tests[0]}", ""
+    if done.returncode == 0:
+        return "", done.stdout
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, flags=re.MULTILINE)
+    return failed[1] if failed else f"exit code {done.returncode}", done.stdout + done.stderr
+
+
+def try_mutant(folder: Path, mutation: Mutation) -> Result:
+    """Run the stages on `folder`, a copy, with the mutation applied; and take it back."""
+    started = time.perf_counter()
+    path = folder / mutation.file
+    source = path.read_text(encoding="utf-8")
+    path.write_text(mutation.apply(source), encoding="utf-8")
+    killer = output = ""
+    try:
+        for tests in stages(mutation.file):
+            killer, output = run_tests(folder, tests)
+            if killer:
+                break
+    finally:
+        path.write_text(source, encoding="utf-8")
+    return Result(killer, time.perf_counter() - started, output)
+
+
+def untouched(file: str = "lookups/emit.py") -> Mutation:
+    """No mutation: the tests must pass."""
+    source = (ROOT / file).read_text(encoding="utf-8")
+    return Mutation(file, "nothing is broken", source, source)
+
+
+def run_all(mutations: Sequence[Mutation]) -> Iterator[tuple[Mutation, Result]]:
+    """Every mutant's result, as it comes in; a few copies of the project take turns."""
+    with tempfile.TemporaryDirectory(prefix="selfmaint-mutants-") as name:
+        folders: SimpleQueue[Path] = SimpleQueue()
+        for number in range(WORKERS):
+            folder = Path(name) / str(number)
+            folder.mkdir()
+            copy_project(folder)
+            folders.put(folder)
+
+        def work(mutation: Mutation) -> Result:
+            folder = folders.get()
+            try:
+                return try_mutant(folder, mutation)
+            finally:
+                folders.put(folder)
+
+        with ThreadPoolExecutor(WORKERS) as pool:
+            jobs = {pool.submit(work, mutation): mutation for mutation in mutations}
+            try:
+                for job in as_completed(jobs):
+                    yield jobs[job], job.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+# Reports
+
+
+def describe(mutation: Mutation, result: Result) -> str:
+    state = f"killed by {result.killer}" if result.killer else "SURVIVED"
+    if not result.killer and mutation.equivalent:
+        state = "survived, as expected"
+    return f"{result.seconds:5.0f} s  {mutation.title}\n         {state}"
+
+
+def summary(results: Sequence[tuple[Mutation, Result]]) -> tuple[str, bool]:
+    """The closing text, and whether exactly the mutants survived that have a reason to."""
+    alive = [m for m, result in results if not result.killer]
+    holes = [m for m in alive if not m.equivalent]
+    wrong = [(m, result) for m, result in results if m.equivalent and result.killer]
+    lines = [f"{len(results)} mutants, {len(results) - len(alive)} killed, {len(alive)} survived"]
+    if expected := [m for m in alive if m.equivalent]:
+        lines += ["", "Survivors that change nothing:"]
+        lines += [f"  {m.title}\n    because {m.equivalent}" for m in expected]
+    if holes:
+        lines += ["", "Survivors that the tests should notice:"]
+        lines += [f"  {m.title}\n{_difference(m)}" for m in holes]
+    if wrong:
+        lines += ["", "Killed, although the list says that they change nothing:"]
+        lines += [f"  {m.title}\n    killed by {result.killer}" for m, result in wrong]
+    return "\n".join(lines), not holes and not wrong
+
+
+def _difference(mutation: Mutation) -> str:
+    sides = (("-", mutation.old), ("+", mutation.new))
+    return "\n".join(f"    {mark} {line}" for mark, text in sides for line in text.splitlines())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--only", default="", metavar="SUBSTRING", help="of file, rule or text")
+    parser.add_argument("--list", action="store_true", help="show the mutations and run nothing")
+    options = parser.parse_args(arguments)
+    chosen = [m for m in load_mutations() if options.only in "\n".join((m.title, m.old, m.new))]
+    if not chosen:
+        print(f"no mutation has {options.only!r} in it", file=sys.stderr)
+        return 2
+    if options.list:
+        print(*(f"{m.title}\n{_difference(m)}" for m in chosen), sep="\n")
+        return 0
+
+    baseline = untouched()
+    started = time.perf_counter()
+    results: list[tuple[Mutation, Result]] = []
+    for mutation, result in run_all([baseline, *chosen]):
+        if mutation is not baseline:
+            results.append((mutation, result))
+        elif result.killer:
+            print(result.output[-5_000:])
+            print(f"the tests fail without any mutation: {result.killer}", file=sys.stderr)
+            return 2
+        print(describe(mutation, result), flush=True)
+    text, fine = summary(sorted(results, key=lambda pair: chosen.index(pair[0])))
+    print(f"\n{text}\n\n{(time.perf_counter() - started) / 60:.0f} minutes")
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
