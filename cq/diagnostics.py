@@ -60,8 +60,8 @@ class Diagnostic:
     help: tuple[str, ...] = ()
     severity: Severity = Severity.ERROR
 
-    def render(self, source: str, filename: str) -> str:
-        """The diagnostic with its source line and a caret line under it."""
+    def render(self, source: Sequence[str], filename: str) -> str:
+        """The diagnostic with its source line, one of `source`, and a caret line under it."""
         lines = [f"{self.severity}[{self.code}]: {self.message}"]
         if self.span != NO_SPAN:
             lines.append(f" --> {filename}:{self.span.line}:{self.span.column}")
@@ -75,20 +75,19 @@ _WIDTH = 160
 """Excerpts are cut to this many characters around the caret: a megabyte line stays legible."""
 
 
-def _excerpt(source: str, span: Span) -> list[str]:
-    rows = source.split("\n")
-    if not 1 <= span.line <= len(rows):
+def _excerpt(source: Sequence[str], span: Span) -> list[str]:
+    if not 1 <= span.line <= len(source):
         return []
-    text = _printable(rows[span.line - 1].rstrip("\r"))
+    text = source[span.line - 1].rstrip("\r")
     start = span.column - 1
     first = max(0, start - _WIDTH // 2) if len(text) > _WIDTH else 0
-    shown = text[first : first + _WIDTH]
+    cut = _printable(text[first : first + _WIDTH])
     before = "..." if first else ""
     after = "..." if first + _WIDTH < len(text) else ""
     length = max(1, min(span.length, first + _WIDTH - start))
     number = str(span.line)
     return [
-        f"{number} | {before}{shown}{after}",
+        f"{number} | {before}{cut}{after}",
         f"{' ' * len(number)} | {' ' * (len(before) + start - first)}{'^' * length}",
     ]
 
@@ -98,6 +97,10 @@ def _printable(text: str) -> str:
     return "".join(
         " " if char == "\t" else char if char.isprintable() else "\ufffd" for char in text
     )
+
+
+_MOST = 100
+"""How many findings are written out; all of them are in `Diagnostics.findings`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,10 @@ class Diagnostics:
         return tuple(item for item in self.findings if item.severity is Severity.WARNING)
 
     def __str__(self) -> str:
-        blocks = [item.render(self.source, self.filename) for item in self.findings]
+        source = self.source.split("\n")
+        blocks = [item.render(source, self.filename) for item in self.findings[:_MOST]]
+        if len(self.findings) > _MOST:
+            blocks.append(f"... and {len(self.findings) - _MOST:,} more")
         counts = [
             f"{len(group)} {name}{'s' if len(group) != 1 else ''}"
             for group, name in ((self.errors, "error"), (self.warnings, "warning"))
@@ -184,6 +190,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> tuple[str, ...]:
     if 0 < len(choices) <= 8:
         return ("known: " + ", ".join(choices),)
     return ()
+
+
+def shown(value: object, width: int = 100) -> str:
+    """`repr(value)` for a message: cut to `width`, and never an error itself."""
+    try:
+        return shorten(repr(value), width)
+    except ValueError:  # Python refuses to write out integers of thousands of digits
+        return f"a {type(value).__name__} too large to show"
 
 
 def shorten(text: str, width: int = 60) -> str:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import TypeAlias
 
-from cq.order import implies
+from cq.order import implied, implies
 from cq.printer import print_atom
 from cq.query import Dropped, Query, decide_ground, substitute
 from cq.syntax import Atom, Comparison, Const, Term, Var
@@ -32,7 +32,7 @@ MOST_SUBGOALS = 200
 
 
 def minimize(query: Query) -> Query:
-    """Apply the passes until nothing changes.
+    """Apply the passes until nothing changes, then state what the comparisons imply.
 
     Example:
         >>> from cq.program import read
@@ -45,7 +45,7 @@ def minimize(query: Query) -> Query:
         for apply in PASSES:
             query = apply(query)
         if query.atoms == before.atoms:
-            return query
+            return state_implied(query)
 
 
 def merge_by_key(query: Query) -> Query:
@@ -67,10 +67,6 @@ def merge_by_key(query: Query) -> Query:
 def _same_key(query: Query, left: Atom, right: Atom) -> bool:
     keys = query.by_name[left.predicate].keys
     return any(all(left.terms[i] == right.terms[i] for i in key) for key in keys)
-
-
-def _refuses_null(query: Query, term: Term) -> bool:
-    return isinstance(term, Const) or term in query.non_null
 
 
 def _unify(query: Query, left: Atom, second: int) -> Query:
@@ -273,6 +269,16 @@ def _is_guaranteed(query: Query, parent: int, child: int) -> bool:
         return False
     # Not in `non_null`: each occurs once in the body and in no comparison. Not in the head either.
     return not any(term in query.columns for term in others)
+
+
+def state_implied(query: Query) -> Query:
+    """Write down what the comparisons of several subgoals together say about one of them.
+
+    That changes no answer, and screens changes of that subgoal that could not matter.
+    """
+    return replace(
+        query, comparisons=(*query.comparisons, *implied(query.comparisons, query.atoms))
+    )
 
 
 PASSES: tuple[Pass, ...] = (merge_by_key, fold, drop_guaranteed)

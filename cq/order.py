@@ -59,7 +59,9 @@ def implies(comparisons: Iterable[Comparison], wanted: Comparison) -> bool:
     left, right = wanted.left, wanted.right
     if isinstance(left, Const) and isinstance(right, Const):
         return holds(wanted.operator, left.value, right.value, wanted.numeric)
-    listed = list(comparisons)
+    # An order by value is none within a type. Different is different either way.
+    same = wanted.operator == "!="
+    listed = [c for c in comparisons if same or c.numeric is wanted.numeric]
     for known in listed:
         for a, op, b in (
             (known.left, known.operator, known.right),
@@ -99,12 +101,21 @@ def implied(comparisons: Iterable[Comparison], atoms: Iterable[Atom]) -> tuple[C
         [('Ship', '>', 7)]
     """
     listed = list(comparisons)
+    body = list(atoms)
+    # Numbers compare by value, other values only within one type: the two do not mix.
+    return tuple(
+        bound
+        for numeric in (True, False)
+        for bound in _implied([c for c in listed if c.numeric is numeric], body, numeric)
+    )
+
+
+def _implied(listed: list[Comparison], atoms: list[Atom], numeric: bool) -> Iterable[Comparison]:
     compared = {side for c in listed for side in (c.left, c.right)}
     if len(listed) < 2 or len(compared) > _MOST_TERMS:
         return ()
     reach = _closure(listed)
     constants = {term for term in compared if isinstance(term, Const)}
-    numeric = all(comparison.numeric for comparison in listed)
     found: dict[Comparison, None] = {}
     for atom in atoms:
         if compared.isdisjoint(atom.terms):
@@ -122,7 +133,7 @@ def implied(comparisons: Iterable[Comparison], atoms: Iterable[Atom]) -> tuple[C
                 bound = Comparison(low, "<" if strength == _STRICT else "<=", high, numeric)
             if not implies(own, bound):
                 found[bound] = None
-    return tuple(found)
+    return found
 
 
 _WEAKER = {

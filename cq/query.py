@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from cq.check import Checked, CheckedView
-from cq.order import contradict, implied
+from cq.order import contradict
 from cq.schema import Reference, Relation
 from cq.syntax import FLIPPED, Atom, Comparison, Const, Rule, Term, Var, body_terms, variables_of
 from cq.types import ANY, Type, holds
@@ -237,7 +237,6 @@ def _settle(unfolded: _Unfolded) -> Query:
         {term: classes.find(term) for term in terms},
     )
     comparisons, tested, possible = decide_ground(settled.comparisons)
-    comparisons += implied(comparisons, settled.atoms)
     strict |= tested
 
     strict |= _repeated(settled)

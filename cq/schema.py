@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cq.diagnostics import InputError
+from cq.diagnostics import InputError, shown
 from cq.types import ANY, Misfit, Row, Type
 
 
@@ -75,12 +75,12 @@ class Relation:
             InputError: wrong number of values, or a value that its column does not admit.
         """
         if not isinstance(row, tuple | list):
-            raise InputError("LP201", f"a row of `{self.name}` is a tuple, not {row!r}")
+            raise InputError("LP201", f"a row of `{self.name}` is a tuple, not {shown(row)}")
         if len(row) != self.arity:
             raise InputError(
                 "LP202",
                 f"`{self.name}` takes {self.arity} value{'s' * (self.arity != 1)}, "
-                f"but {len(row)} {'is' if len(row) == 1 else 'are'} given: {tuple(row)!r}",
+                f"but {len(row)} {'is' if len(row) == 1 else 'are'} given: {shown(tuple(row))}",
                 self.as_known,
             )
         try:
@@ -95,7 +95,7 @@ class Relation:
             except Misfit as misfit:
                 raise InputError(
                     "LP203",
-                    f"column `{column.name}` of `{self.name}`: {misfit}, in {tuple(row)!r}",
+                    f"column `{column.name}` of `{self.name}`: {misfit}, in {shown(tuple(row))}",
                     self.as_known,
                 ) from None
         raise AssertionError("a row that misfits has a value that misfits")

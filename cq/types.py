@@ -1,7 +1,8 @@
 """The column types of the view language and the values they admit.
 
-Law: `Type.admit` maps a Python value to the one representation under which equal database values
-are equal Python values, or says that the value does not fit. So a join is `==` everywhere else.
+Law: for a declared type, `Type.admit` maps a Python value to the one representation under which
+equal database values are equal Python values, or says that the value does not fit. So a join is
+`==` everywhere else.
 
 A relation without a declaration has columns of type `ANY`: each hashable value equals itself, and
 an order comparison holds only between values of one Python type (design section 9).
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
+
+from cq.diagnostics import shown
 
 Value: TypeAlias = str | int | float | bool | Decimal | date | datetime
 """A constant of the language: what may stand in a rule."""
@@ -64,16 +67,16 @@ class Type:
 
 def _whole(self: Type, value: object) -> object:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Misfit(f"{value!r} is no {self}")
+        raise Misfit(f"{shown(value)} is no {self}")
     bound = _BOUNDS[self.name]
     if not -bound <= value < bound:
-        raise Misfit(f"{value!r} is outside the range of {self}")
-    return value
+        raise Misfit(f"{shown(value)} is outside the range of {self}")
+    return int(value)  # an enumeration's member becomes the number it stands for
 
 
 def _binary(self: Type, value: object) -> object:
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
-        raise Misfit(f"{value!r} is no {self}")
+        raise Misfit(f"{shown(value)} is no {self}")
     try:
         number = float(value)
     except OverflowError:
@@ -87,27 +90,45 @@ def _binary(self: Type, value: object) -> object:
 
 def _decimal(self: Type, value: object) -> object:
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
-        raise Misfit(f"{value!r} is no {self}")
+        raise Misfit(f"{shown(value)} is no {self}")
     number = Decimal(value)
     if not number.is_finite():
-        raise Misfit(f"{value!r} is no {self}")
+        raise Misfit(f"{shown(value)} is no {self}")
     # By the digits themselves: Python's decimal arithmetic rounds to 28 of them.
     _, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     beyond = digits[max(0, len(digits) + min(0, exponent + self.scale)) :]
     if number and (number.adjusted() >= self.precision - self.scale or any(beyond)):
-        raise Misfit(f"{value!r} does not fit {self} without rounding")
+        raise Misfit(f"{shown(value)} does not fit {self} without rounding")
     return number
 
 
-def _plain(kind: type) -> Callable[[Type, object], object]:
-    def admit(self: Type, value: object) -> object:
-        # A datetime is a date to Python, but the two never compare equal in a database.
-        if not isinstance(value, kind) or (kind is date and isinstance(value, datetime)):
-            raise Misfit(f"{value!r} is no {self}")
-        return value
+def _boolean(self: Type, value: object) -> object:
+    if not isinstance(value, bool):
+        raise Misfit(f"{shown(value)} is no {self}")
+    return value
 
-    return admit
+
+# Subclasses (an enumeration's member, another library's timestamp) become the plain value.
+
+
+def _string(self: Type, value: object) -> object:
+    if not isinstance(value, str):
+        raise Misfit(f"{shown(value)} is no {self}")
+    return value if type(value) is str else str.__str__(value)
+
+
+def _date(self: Type, value: object) -> object:
+    # A datetime is a date to Python, but the two never compare equal in a database.
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise Misfit(f"{shown(value)} is no {self}")
+    return value if type(value) is date else date(value.year, value.month, value.day)
+
+
+def _timestamp(self: Type, value: object) -> object:
+    if not isinstance(value, datetime):
+        raise Misfit(f"{shown(value)} is no {self}")
+    return value if type(value) is datetime else datetime.combine(value.date(), value.timetz())
 
 
 def _any(self: Type, value: object) -> object:
@@ -125,15 +146,15 @@ _BOUNDS: Final = {"int": 2**31, "long": 2**63}
 _NUMBERS: Final = frozenset({"int", "long", "float", "double", "decimal"})
 _ADMIT: Final[dict[str, Callable[[Type, object], object]]] = {
     "any": _any,
-    "boolean": _plain(bool),
+    "boolean": _boolean,
     "int": _whole,
     "long": _whole,
     "float": _binary,
     "double": _binary,
     "decimal": _decimal,
-    "string": _plain(str),
-    "date": _plain(date),
-    "timestamp": _plain(datetime),
+    "string": _string,
+    "date": _date,
+    "timestamp": _timestamp,
 }
 
 TYPE_NAMES: Final = tuple(name for name in _ADMIT if name != "any")
@@ -156,7 +177,7 @@ def constant_family(value: object) -> str:
         case date():
             return "date"
         case _:
-            raise AssertionError(f"no constant: {value!r}")
+            raise AssertionError(f"no constant: {shown(value)}")
 
 
 _OPERATORS: Final[dict[str, Callable[[Any, Any], object]]] = {

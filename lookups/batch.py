@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from cq.diagnostics import InputError, did_you_mean, shorten
+from cq.diagnostics import InputError, did_you_mean, shorten, shown
 from cq.query import Query
 from cq.schema import Relation
 from cq.types import Row
@@ -107,7 +107,7 @@ def read_change(change: object) -> tuple[str, Action, object]:
             pass
     raise InputError(
         "LP206",
-        f"a change is (relation, 'insert' | 'delete', row), not {shorten(repr(change), 200)}",
+        f"a change is (relation, 'insert' | 'delete', row), not {shown(change)}",
     )
 
 
@@ -122,7 +122,7 @@ def _check_keys(relation: Relation, action: Action, rows: Iterable[Row]) -> None
                 raise InputError(
                     "LP208",
                     f"the batch {action}s two rows of `{relation.name}` with the same "
-                    f"key({columns}): {first!r} and {row!r}",
+                    f"key({columns}): {shown(first)} and {shown(row)}",
                     "the declared key does not hold in the source, or the batch is not net",
                 )
 
@@ -130,7 +130,7 @@ def _check_keys(relation: Relation, action: Action, rows: Iterable[Row]) -> None
 def _not_net(relation: str, row: Row, why: str) -> InputError:
     return InputError(
         "LP207",
-        f"the batch is not net: {relation}{row!r} {why}",
+        f"the batch is not net: {relation}{shown(row)} {why}",
         "a net batch inserts rows that were absent and deletes rows that were present, each once",
     )
 

@@ -96,12 +96,11 @@ def _ask_batch(
         if not all(comparison_holds(c, binding) for c in ready):
             return None
         tests = [c for c in tests if c not in ready]
-        step = next((s for s in rest if _changed_key(query, batch, s, binding)), None)
-        if step is None:
+        keys = ((s, _changed_key(query, batch, s, binding)) for s in rest)
+        step, key = next((found for found in keys if found[1] is not None), (None, None))
+        if step is None or key is None:
             return binding, rest, tests
         atom = query.atoms[step]
-        key = _changed_key(query, batch, step, binding)
-        assert key is not None
         values = tuple(value_in(atom.terms[i], binding) for i in key)
         row = batch.inserted(atom.predicate, key, values)
         extended = match(query, atom, row, binding) if row is not None else None
@@ -133,8 +132,7 @@ def _ask_settled(
         return frozenset({()}) if _is_shown(query, settled, group, binding) else None
     if not all(var in query.columns for var in group.bound):
         return None
-    missed = (part for i in group.subgoals for part in settled.missed_of.get(i, ()))
-    if any(_could_alter(query, part, group, binding) for part in missed):
+    if any(_could_alter(query, settled, i, group, binding) for i in group.subgoals):
         return None
     columns, key = _pattern(query, {var: binding[var] for var in group.bound})
     gives = tuple(query.columns[var] for var in wanted)
@@ -160,11 +158,15 @@ def _is_shown(query: Query, settled: Settled, group: Group, binding: Binding) ->
     return False
 
 
-def _could_alter(query: Query, part: Part, group: Group, binding: Binding) -> bool:
-    """Whether a missed change of one of the group's subgoals may alter the answer for its key."""
-    theirs = match(query, query.atoms[part.subgoal], part.row, {})
-    assert theirs is not None, "a missed change matches its subgoal"
-    return all(binding[var] == theirs[var] for var in group.bound if var in theirs)
+def _could_alter(
+    query: Query, settled: Settled, subgoal: int, group: Group, binding: Binding
+) -> bool:
+    """Whether a missed change of the subgoal may alter what the group answers for its key.
+
+    It may unless it differs on one of the key's variables: a missed change matches its subgoal.
+    """
+    shared = tuple(var for var in group.bound if var in query.variables[subgoal])
+    return tuple(binding[var] for var in shared) in settled.missed_values(query, subgoal, shared)
 
 
 def _pattern(query: Query, values: Binding) -> tuple[tuple[int, ...], Row]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
-from cq.diagnostics import InputError, did_you_mean
+from cq.diagnostics import InputError, did_you_mean, shorten
 from cq.partition import Group, partition
 from cq.query import Query
 from cq.roles import Roles, roles
@@ -55,7 +55,7 @@ def emit(query: Query, relation: str, action: Action) -> Plan:
     if relation not in query.by_name:
         raise InputError(
             "LP205",
-            f"view `{query.name}` does not use a relation `{relation}`",
+            f"view `{query.name}` does not use a relation `{shorten(str(relation))}`",
             *did_you_mean(relation, query.by_name),
         )
     updated = [i for i in query.order if query.atoms[i].predicate == relation]

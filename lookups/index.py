@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Final
 
-from cq.diagnostics import InputError, shorten
+from cq.diagnostics import InputError, shown
 from cq.types import Row
 
 _NOTHING: Final[frozenset[Row]] = frozenset()
@@ -37,7 +37,7 @@ class RowIndex:
                 raise InputError(
                     "LP202",
                     f"the view has {arity} column{'s' * (arity != 1)}, "
-                    f"but a row has {len(row)}: {shorten(repr(row), 200)}",
+                    f"but a row has {len(row)}: {shown(row)}",
                 )
         self._maps: dict[tuple[tuple[int, ...], tuple[int, ...]], dict[Row, frozenset[Row]]] = {}
 

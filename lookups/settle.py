@@ -10,18 +10,19 @@ applied but the missed ones (net changes commute).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from cq.query import Query
 from cq.roles import roles
+from cq.syntax import Var
 from cq.types import Row
 from lookups.batch import Batch
 from lookups.decide import decide_step, mismatch, supported
 from lookups.emit import emit_step
 from lookups.index import RowIndex
-from lookups.plan import ACTIONS, Action, Rule, Step
+from lookups.plan import ACTIONS, Action, Child, Rule, Step
 from lookups.verdict import Because, Kind, Reason, Test, Verdict
 
 
@@ -48,12 +49,18 @@ class Settled:
     verdicts: Mapping[Part, Verdict]
 
     @cached_property
-    def missed_of(self) -> Mapping[int, Sequence[Part]]:
-        """The missed parts by their subgoal."""
-        found: dict[int, list[Part]] = {}
-        for part in self.missed:
-            found.setdefault(part.subgoal, []).append(part)
-        return found
+    def _missed(self) -> dict[tuple[int, tuple[Var, ...]], set[Row]]:
+        return {}
+
+    def missed_values(self, query: Query, subgoal: int, variables: tuple[Var, ...]) -> set[Row]:
+        """What the missed changes of a subgoal bind these of its variables to."""
+        known = self._missed.get((subgoal, variables))
+        if known is None:
+            terms = query.atoms[subgoal].terms
+            at = [terms.index(var) for var in variables]
+            rows = (part.row for part in self.missed if part.subgoal == subgoal)
+            known = self._missed[subgoal, variables] = {tuple(r[i] for i in at) for r in rows}
+        return known
 
 
 def settle(query: Query, batch: Batch, view: RowIndex) -> Settled:
@@ -81,6 +88,7 @@ class _Run:
     steps: dict[tuple[int, Action], Step] = field(default_factory=dict)
     open: dict[tuple[int, Action], list[Row]] = field(default_factory=dict)
     verdicts: dict[Part, Verdict] = field(default_factory=dict)
+    referring: dict[Child, set[Row]] = field(default_factory=dict)
 
     def screen(self) -> None:
         """Split the batch into parts; those that do not match their subgoal are done."""
@@ -151,9 +159,7 @@ class _Run:
         evidence = self.view
         removed: set[Row] = set()
         for row in now:
-            removed |= self.record(
-                subgoal, "delete", row, decide_step(deletions, evidence, row)
-            ).deletes
+            removed |= self.delete(deletions, evidence, row).deletes
         added: set[Row] = set()
         for row in self.open[subgoal, "insert"]:
             verdict = decide_step(insertions, evidence, row, self.batch.is_changed)
@@ -189,31 +195,57 @@ class _Run:
         """
         step = self.steps[subgoal, "delete"]
         rows = [r for r in self.open[subgoal, "delete"] if self.comes_or_goes(step, r)]
-        free = [row for row in rows if not self.is_referred_to(step, row)]
+        stuck = {row for row in rows if self.is_referred_to(step, row)}
+        free = [row for row in rows if row not in stuck]
         self.close(subgoal, "delete", free, Because.FOREIGN_KEY)
         evidence = self.view
         removed: set[Row] = set()
         for row in rows:
-            if row not in free:
-                removed |= self.record(
-                    subgoal, "delete", row, decide_step(step, evidence, row)
-                ).deletes
+            if row in stuck:
+                removed |= self.delete(step, evidence, row).deletes
         self.view = evidence.changed(removed, ())
 
     def is_referred_to(self, step: Step, row: Row) -> bool:
         """Whether a missed deletion stands in the way of every foreign key that could apply."""
         relation = self.query.atoms[step.subgoal].predicate
-        missed = [part for part, verdict in self.verdicts.items() if verdict.kind is Kind.MISS]
         return all(
-            any(
-                part.subgoal == child.subgoal
-                and part.action == "delete"
-                and [part.row[i] for i in child.columns] == [row[i] for i in child.key]
-                for part in missed
-            )
+            tuple(row[i] for i in child.key) in self.still_referring(child)
             for child in step.children
             if not self.batch.keeps_key(relation, child.key, row)
         )
+
+    def still_referring(self, child: Child) -> set[Row]:
+        """The keys that rows of a child refer to whose deletion missed."""
+        if child not in self.referring:
+            self.referring[child] = {
+                tuple(part.row[i] for i in child.columns)
+                for part, verdict in self.verdicts.items()
+                if verdict.kind is Kind.MISS
+                and (part.subgoal, part.action) == (child.subgoal, "delete")
+            }
+        return self.referring[child]
+
+    def delete(self, step: Step, evidence: RowIndex, row: Row) -> Verdict:
+        """Decide a deletion.
+
+        An exposed key says whose the rows are while it is unique. It is not when the batch gives
+        the key to another row, and that row is there already: a key of a parent appeared before the
+        old one, with other columns that are a key too, is gone.
+        """
+        verdict = decide_step(step, evidence, row)
+        if verdict.kind is Kind.SELF_MAINTAINED and self.is_key_taken(step, row):
+            verdict = Verdict(Kind.MISS, verdict.reason)
+        return self.record(step.subgoal, "delete", row, verdict)
+
+    def is_key_taken(self, step: Step, row: Row) -> bool:
+        if step.rule is not Rule.DELETE_KEY:
+            return False
+        relation = self.query.atoms[step.subgoal].predicate
+        new = self.batch.inserted(relation, step.key, tuple(row[i] for i in step.key))
+        if new is None:
+            return False
+        verdict = self.verdicts.get(Part(step.subgoal, "insert", new))
+        return verdict is not None and verdict.kind not in (Kind.MISS, Kind.IRRELEVANT)
 
     def record(self, subgoal: int, action: Action, row: Row, verdict: Verdict) -> Verdict:
         self.verdicts[Part(subgoal, action, row)] = verdict

@@ -9,10 +9,11 @@ from valuations of the body, and changes from the values that the view shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Literal, TypeVar
+from typing import Literal, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -53,9 +54,9 @@ STRINGS = ("a", "b")
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 SIZES = (1, 2, 2, 3, 3, 3, 4, 4, 4, 4)  # how often each size is drawn; small ones find little
 MOST_VIEW_ROWS = 6
+MOST_CHANGES = 8
 
-T = TypeVar("T")
-Draft = dict[str, set[Row]]
+Draft: TypeAlias = dict[str, set[Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class Flavour:
     """Which features of the language a random case may use.
 
     `repeats` says which relations may occur several times: none; all but the updated one, if every
-    subgoal of a repeated relation uses only exposed join variables; or any.
+    subgoal of a repeated relation uses only exposed join variables; or any. A tree joins each
+    subgoal to an earlier one by one variable, as facts and their dimensions do.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Flavour:
     keys: bool = False
     foreign_keys: bool = False
     nulls: bool = False
+    is_tree: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -85,6 +88,7 @@ FLAVOURS = (
     Flavour("pure", constants=False, repeated_variables=False),
     Flavour("plain"),
     Flavour("plain nulls", nulls=True),
+    Flavour("tree", is_tree=True),
     Flavour("exposed", repeats="exposed"),
     Flavour("exposed nulls", repeats="exposed", nulls=True),
     Flavour("repeats", repeats="any"),
@@ -95,6 +99,7 @@ FLAVOURS = (
     Flavour("keys exposed", repeats="exposed", keys=True),
     Flavour("keys repeats", repeats="any", keys=True),
     Flavour("foreign keys", keys=True, foreign_keys=True),
+    Flavour("foreign keys tree", keys=True, foreign_keys=True, is_tree=True),
     Flavour("foreign keys repeats", repeats="any", keys=True, foreign_keys=True),
     Flavour("foreign keys nulls", keys=True, foreign_keys=True, nulls=True),
     Flavour(
@@ -184,8 +189,23 @@ def _names(rng: Random, flavour: Flavour, count: int) -> list[str]:
     return [UPDATED, *rng.choices(pool, k=count - 1)]
 
 
+def _tree(rng: Random, size: int) -> tuple[Atom, ...]:
+    """Subgoals that share one variable each with an earlier one, and bring up to two new ones."""
+    unused = list(VARIABLES)
+    atoms: list[Atom] = []
+    names = [UPDATED, *OTHERS[:size]]
+    for name in rng.sample(names, len(names)):
+        joined = rng.choice(atoms).variables() if atoms else []
+        new = [unused.pop(0) for _ in range(min(len(unused), rng.choice((1, 1, 2))))]
+        terms = [rng.choice(joined), *new] if joined else [*new, unused.pop(0)]
+        atoms.append(Atom(name, tuple(terms)))
+    return tuple(atoms)
+
+
 def _atoms(rng: Random, flavour: Flavour, size: int) -> tuple[tuple[Atom, ...], frozenset[Var]]:
     """Subgoals, and the variables that the flavour wants exposed."""
+    if flavour.is_tree:
+        return _tree(rng, size), frozenset()
     count = rng.randint(1 if size < 3 else 2, min(4, size + 1))
     names = _names(rng, flavour, count)
     arities = {name: _arity(rng) for name in (UPDATED, *OTHERS)}
@@ -204,7 +224,7 @@ def _atoms(rng: Random, flavour: Flavour, size: int) -> tuple[tuple[Atom, ...], 
 def _head(
     rng: Random, flavour: Flavour, atoms: tuple[Atom, ...], exposed: frozenset[Var]
 ) -> tuple[Term, ...]:
-    probability = rng.choice((0.0, 0.4, 0.7, 0.9, 1.0))
+    probability = rng.choice((0.0, 0.4, 0.7, 0.9, 0.9, 1.0))
     variables = body_variables(View((), atoms))
     head: list[Term] = [
         variable for variable in variables if variable in exposed or rng.random() < probability
@@ -302,7 +322,15 @@ def _interesting_world(rng: Random, flavour: Flavour, size: int) -> World:
             return world
 
 
-# Databases
+# Databases and changes
+
+
+def _ordered(rows: AbstractSet[Row]) -> list[Row]:
+    return sorted(rows, key=repr)
+
+
+def _freeze(draft: Draft) -> dict[str, Rows]:
+    return {name: frozenset(rows) for name, rows in draft.items()}
 
 
 def _pool(rng: Random, world: World) -> tuple[Value, ...]:
@@ -311,140 +339,143 @@ def _pool(rng: Random, world: World) -> tuple[Value, ...]:
     return (*NUMBERS[: rng.randint(1, 3)], *STRINGS[: rng.randint(1, 2)])
 
 
-def _null_out(rng: Random, flavour: Flavour, relation: Relation, row: Row) -> Row:
-    if not flavour.nulls:
-        return row
-    fixed = {column for key in relation.keys for column in key}
-    return tuple(
-        None if column not in fixed and rng.random() < 0.15 else value
-        for column, value in enumerate(row)
-    )
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What databases and changes are drawn with: a world and a few values."""
 
+    rng: Random
+    flavour: Flavour
+    world: World
+    pool: tuple[Value, ...]
 
-def _add(world: World, draft: Draft, name: str, row: Row) -> bool:
-    """Add the row unless a key forbids it."""
-    rows = draft[name]
-    for key in world.relation(name).keys:
-        value = project(row, key)
-        if None in value or any(project(other, key) == value for other in rows):
-            return False
-    rows.add(row)
-    return True
+    def null_out(self, relation: Relation, row: Row) -> Row:
+        if not self.flavour.nulls:
+            return row
+        fixed = {column for key in relation.keys for column in key}
+        return tuple(
+            None if column not in fixed and self.rng.random() < 0.15 else value
+            for column, value in enumerate(row)
+        )
 
+    def random_row(self, relation: Relation) -> Row:
+        return tuple(self.rng.choice(self.pool) for _ in range(relation.arity))
 
-def _repair(rng: Random, world: World, draft: Draft, pool: tuple[Value, ...]) -> None:
-    """Give dangling rows the parents they lack, then drop those that still dangle."""
-    for name, row in dangling(world, draft):
-        for foreign in world.relation(name).foreign_keys:
-            parent = [rng.choice(pool) for _ in range(world.relation(foreign.parent).arity)]
-            key = key_of(world, foreign.parent)
-            for column, value in zip(key, project(row, foreign.columns), strict=True):
-                parent[column] = value
-            if rng.random() < 0.9:
-                _add(world, draft, foreign.parent, tuple(parent))
-    while lost := dangling(world, draft):
-        for name, row in lost:
-            draft[name].discard(row)
+    def valuation(self) -> Binding:
+        """Values for the variables, which mostly satisfy the comparisons."""
+        view = self.world.view
+        for _ in range(5):
+            binding: Binding = {var: self.rng.choice(self.pool) for var in body_variables(view)}
+            if all(holds(comparison, binding) for comparison in view.comparisons):
+                break
+        return binding
 
+    def add(self, draft: Draft, name: str, row: Row) -> bool:
+        """Add the row unless a key forbids it."""
+        rows = draft[name]
+        for key in self.world.relation(name).keys:
+            value = project(row, key)
+            if None in value or any(project(other, key) == value for other in rows):
+                return False
+        rows.add(row)
+        return True
 
-def _valuation(rng: Random, view: View, pool: tuple[Value, ...]) -> Binding:
-    """Values for the variables, which mostly satisfy the comparisons."""
-    for _ in range(5):
-        binding: Binding = {variable: rng.choice(pool) for variable in body_variables(view)}
-        if all(holds(comparison, binding) for comparison in view.comparisons):
-            break
-    return binding
+    def repair(self, draft: Draft) -> None:
+        """Give dangling rows the parents they lack, then drop those that still dangle."""
+        for name, row in dangling(self.world, draft):
+            for foreign in self.world.relation(name).foreign_keys:
+                if self.rng.random() < 0.9:
+                    self.add(draft, foreign.parent, self.parent(foreign, row))
+        while lost := dangling(self.world, draft):
+            for name, row in lost:
+                draft[name].discard(row)
 
+    def parent(self, foreign: ForeignKey, child: Row) -> Row:
+        parent = list(self.random_row(self.world.relation(foreign.parent)))
+        key = key_of(self.world, foreign.parent)
+        for column, value in zip(key, project(child, foreign.columns), strict=True):
+            parent[column] = value
+        return tuple(parent)
 
-def _database(
-    rng: Random, flavour: Flavour, world: World, size: int, pool: tuple[Value, ...]
-) -> Draft:
-    """A database with a few valuations of the body in it, and a little noise."""
-    draft: Draft = {relation.name: set() for relation in world.relations}
-    for _ in range(rng.randint(0 if rng.random() < 0.1 else 1, size + 1)):
-        binding = _valuation(rng, world.view, pool)
-        for atom in world.view.atoms:
-            row = instantiate(atom.terms, binding)
-            relation = world.relation(atom.relation)
-            _add(world, draft, atom.relation, _null_out(rng, flavour, relation, row))
-    for relation in world.relations:
-        for _ in range(rng.choice((0, 0, 1, 2))):
-            row = tuple(rng.choice(pool) for _ in range(relation.arity))
-            _add(world, draft, relation.name, _null_out(rng, flavour, relation, row))
-    _repair(rng, world, draft, pool)
-    return draft
+    def database(self, size: int) -> Draft:
+        """A database with a few valuations of the body in it, and a little noise."""
+        rng, world = self.rng, self.world
+        draft: Draft = {relation.name: set() for relation in world.relations}
+        for _ in range(rng.randint(0 if rng.random() < 0.1 else 1, size + 1)):
+            binding = self.valuation()
+            for atom in world.view.atoms:
+                row = instantiate(atom.terms, binding)
+                relation = world.relation(atom.relation)
+                self.add(draft, atom.relation, self.null_out(relation, row))
+        for relation in world.relations:
+            for _ in range(rng.choice((0, 0, 1, 2))):
+                row = self.random_row(relation)
+                self.add(draft, relation.name, self.null_out(relation, row))
+        self.repair(draft)
+        return draft
 
+    def shown_valuation(self, rows: Rows) -> Binding:
+        """A valuation with values that the view shows, mostly those of one row."""
+        rng = self.rng
+        binding = self.valuation()
+        shown = _ordered(rows)
+        if shown:
+            base = rng.choice(shown)
+            for column, term in enumerate(self.world.view.head):
+                if isinstance(term, Var) and rng.random() < 0.9:
+                    binding[term] = (base if rng.random() < 0.7 else rng.choice(shown))[column]
+        return binding
 
-def _freeze(draft: Draft) -> dict[str, Rows]:
-    return {name: frozenset(rows) for name, rows in draft.items()}
+    def inserted(self, atom: Atom, binding: Binding) -> Row:
+        """A row for the subgoal: mostly its instance."""
+        relation = self.world.relation(atom.relation)
+        if self.rng.random() < 0.1:
+            return self.random_row(relation)
+        row = instantiate(atom.terms, binding)
+        return self.null_out(relation, row) if self.rng.random() < 0.3 else row
 
-
-# Changes
-
-
-def _ordered(rows: Rows | set[Row]) -> list[Row]:
-    return sorted(rows, key=repr)
-
-
-def _inserted(
-    rng: Random, flavour: Flavour, world: World, name: str, rows: Rows, pool: tuple[Value, ...]
-) -> Row:
-    """A row whose values come, variable by variable, from rows that the view shows."""
-    view = world.view
-    relation = world.relation(name)
-    atoms = [atom for atom in view.atoms if atom.relation == name]
-    if not atoms or rng.random() < 0.1:
-        return tuple(rng.choice(pool) for _ in range(relation.arity))
-    binding = _valuation(rng, view, pool)
-    shown = _ordered(rows)
-    if shown:
-        base = rng.choice(shown)
-        for column, term in enumerate(view.head):
-            if isinstance(term, Var) and rng.random() < 0.9:
-                binding[term] = (base if rng.random() < 0.7 else rng.choice(shown))[column]
-    row = instantiate(rng.choice(atoms).terms, binding)
-    return _null_out(rng, flavour, relation, row) if rng.random() < 0.3 else row
-
-
-def _change(
-    rng: Random, flavour: Flavour, world: World, database: Database, pool: tuple[Value, ...]
-) -> Change | None:
-    """An effective change of the updated relation that keeps all constraints."""
-    kind: Kind = rng.choice(("insert", "insert", "delete"))
-    present = database[UPDATED]
-    if kind == "delete":
-        if not present:
+    def change(self, database: Database, rows: Rows) -> Change | None:
+        """An effective change of the updated relation that keeps all constraints."""
+        rng = self.rng
+        kind: Kind = rng.choice(("insert", "insert", "delete"))
+        present = database[UPDATED]
+        if kind == "insert":
+            atoms = [atom for atom in self.world.view.atoms if atom.relation == UPDATED]
+            row = self.inserted(rng.choice(atoms), self.shown_valuation(rows))
+        elif present:
+            row = rng.choice(_ordered(present))
+        else:
             return None
-        change = Change(UPDATED, kind, rng.choice(_ordered(frozenset(present))))
-    else:
-        rows = evaluate(world.view, database)
-        change = Change(UPDATED, kind, _inserted(rng, flavour, world, UPDATED, rows, pool))
-        if change.row in present:
-            return None
-    return change if satisfies(world, apply(database, change)) else None
+        change = Change(UPDATED, kind, row)
+        is_effective = (row in present) == (kind == "delete")
+        return change if is_effective and satisfies(self.world, apply(database, change)) else None
 
+    def edit(self, draft: Draft, rows: Rows) -> None:
+        """Insert rows that join, delete a row, or update one so that it keeps its first key."""
+        kind = self.rng.choice(("insert", "insert", "delete", "update"))
+        relation = self.rng.choice(self.world.relations)
+        if kind == "insert":
+            self.insert_some(draft, rows)
+        elif draft[relation.name]:
+            old = self.rng.choice(_ordered(draft[relation.name]))
+            draft[relation.name].discard(old)
+            if kind == "update" and not self.add(draft, relation.name, self.update(relation, old)):
+                draft[relation.name].add(old)
 
-def _edit(
-    rng: Random, flavour: Flavour, world: World, draft: Draft, rows: Rows, pool: tuple[Value, ...]
-) -> None:
-    """Insert a row, delete one, or update one so that it keeps its first key."""
-    relation = rng.choice(world.relations)
-    present = draft[relation.name]
-    kind = rng.choice(("insert", "insert", "delete", "update"))
-    if kind == "insert":
-        row = _inserted(rng, flavour, world, relation.name, rows, pool)
-        if _add(world, draft, relation.name, row):
-            _repair(rng, world, draft, pool)
-    elif present:
-        old = rng.choice(_ordered(present))
-        present.discard(old)
-        if kind == "update":
-            kept = relation.keys[0] if relation.keys else range(min(1, relation.arity))
-            new = tuple(
-                value if column in kept else rng.choice(pool) for column, value in enumerate(old)
-            )
-            if not _add(world, draft, relation.name, _null_out(rng, flavour, relation, new)):
-                present.add(old)
+    def insert_some(self, draft: Draft, rows: Rows) -> None:
+        """Rows for one or several subgoals under one valuation."""
+        binding = self.shown_valuation(rows)
+        atoms = self.world.view.atoms
+        for atom in self.rng.sample(atoms, self.rng.choice((1, self.rng.randint(1, len(atoms))))):
+            self.add(draft, atom.relation, self.inserted(atom, binding))
+        self.repair(draft)
+
+    def update(self, relation: Relation, row: Row) -> Row:
+        kept = relation.keys[0] if relation.keys else range(min(1, relation.arity))
+        new = tuple(
+            value if column in kept else self.rng.choice(self.pool)
+            for column, value in enumerate(row)
+        )
+        return self.null_out(relation, new)
 
 
 def _net(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> list[Change]:
@@ -459,48 +490,43 @@ def _net(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> list[Change]:
 # Cases
 
 
-def _first(rng: Random, attempt: Callable[[Random], T | None]) -> T:
-    while True:
-        result = attempt(rng)
-        if result is not None:
-            return result
+def _scene(rng: Random, flavour: Flavour, size: int) -> _Scene:
+    world = _interesting_world(rng, flavour, size)
+    return _Scene(rng, flavour, world, _pool(rng, world))
 
 
 def case(flavour: Flavour, seed: int, size: int) -> Case:
     """The case that flavour, seed and size determine."""
-
-    def attempt(rng: Random) -> Case | None:
-        world = _interesting_world(rng, flavour, size)
-        pool = _pool(rng, world)
-        database = _freeze(_database(rng, flavour, world, size, pool))
-        change = _change(rng, flavour, world, database, pool)
-        rows = evaluate(world.view, database)
-        if change is None or len(rows) > MOST_VIEW_ROWS or (not rows and rng.random() < 0.7):
-            return None
-        return Case(flavour, seed, size, world, database, change, rows)
-
-    return _first(Random(f"{flavour.name}/{seed}/{size}"), attempt)
+    rng = Random(f"{flavour.name}/{seed}/{size}")
+    while True:
+        scene = _scene(rng, flavour, size)
+        database = _freeze(scene.database(size))
+        rows = evaluate(scene.world.view, database)
+        if len(rows) > MOST_VIEW_ROWS or (not rows and rng.random() < 0.7):
+            continue
+        change = scene.change(database, rows)
+        if change is not None:
+            return Case(flavour, seed, size, scene.world, database, change, rows)
 
 
 def batch_case(flavour: Flavour, seed: int, size: int) -> BatchCase:
     """The batch that flavour, seed and size determine: 1 to 8 net changes."""
-
-    def attempt(rng: Random) -> BatchCase | None:
-        world = _interesting_world(rng, flavour, size)
-        pool = _pool(rng, world)
-        draft = _database(rng, flavour, world, size, pool)
+    rng = Random(f"batch/{flavour.name}/{seed}/{size}")
+    while True:
+        scene = _scene(rng, flavour, size)
+        draft = scene.database(size)
         before = _freeze(draft)
-        rows = evaluate(world.view, before)
+        rows = evaluate(scene.world.view, before)
+        if not rows and rng.random() < 0.7:
+            continue
         for _ in range(rng.randint((size + 1) // 2, 2 * size)):
-            _edit(rng, flavour, world, draft, rows, pool)
-        _repair(rng, world, draft, pool)
-        changes = _net(before, _freeze(draft))
-        rng.shuffle(changes)
-        if not 1 <= len(changes) <= 8 or (not rows and rng.random() < 0.7):
-            return None
-        return BatchCase(flavour, seed, size, world, before, _freeze(draft), tuple(changes))
-
-    return _first(Random(f"batch/{flavour.name}/{seed}/{size}"), attempt)
+            scene.edit(draft, rows)
+        scene.repair(draft)
+        after = _freeze(draft)
+        changes = _net(before, after)
+        if 1 <= len(changes) <= MOST_CHANGES:
+            rng.shuffle(changes)
+            return BatchCase(flavour, seed, size, scene.world, before, after, tuple(changes))
 
 
 def size_at(index: int, count: int) -> int:

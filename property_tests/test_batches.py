@@ -12,7 +12,7 @@ from property_tests.judgement import profile_runs
 from property_tests.strategies import FLAVOURS, BatchCase, Flavour, batch_case, batch_cases
 from property_tests.worlds import evaluate
 
-MULTIPLE = 20
+MULTIPLE = 10
 
 
 def _check(case: BatchCase) -> None:

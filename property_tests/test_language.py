@@ -259,6 +259,75 @@ def test_minimization_keeps_answers_of_redundant_views(pair: tuple) -> None:
     assert_same_answers(selfmaint.parse(definition.text()).view("v"), definition, database)
 
 
+NUMBERS = st.sampled_from([1, 2, 3])
+TYPED = """
+.decl r(a: int, b: double, c)
+.decl s(d: decimal(5, 2), e: string, f)
+"""
+TYPED_COLUMNS = "ABCDEF"
+TYPED_VALUES = {
+    "A": NUMBERS,
+    "B": NUMBERS.map(float),
+    "C": NUMBERS | NUMBERS.map(float) | st.sampled_from(["x", "y"]),
+    "D": NUMBERS.map(Decimal),
+    "E": st.sampled_from(["x", "y"]),
+    "F": NUMBERS | st.sampled_from(["x", "y"]),
+}
+COMPARABLE = [
+    (left, right)
+    for left in TYPED_COLUMNS
+    for right in TYPED_COLUMNS
+    if left != right and (left in "CF" or right in "CF" or (left == "E") == (right == "E"))
+]
+
+
+def is_true(operator: str, left: object, right: object, is_declared: bool) -> bool:
+    """Declared numbers by value; otherwise order holds only between values of one type."""
+    if operator == "!=":
+        return left != right
+    if not is_declared and type(left) is not type(right):
+        return False
+    return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[
+        operator
+    ]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(COMPARABLE), st.sampled_from(["!=", "<", "<=", ">", ">="])),
+        min_size=1,
+        max_size=4,
+    ),
+    st.frozensets(st.tuples(*(TYPED_VALUES[name] for name in "ABC")), max_size=4),
+    st.frozensets(st.tuples(*(TYPED_VALUES[name] for name in "DEF")), max_size=3),
+)
+@example([(("A", "D"), "<"), (("D", "B"), "<"), (("E", "F"), "<")], {(1, 3.0, 1)}, {(2, "x", "y")})
+@example([(("A", "D"), "<"), (("D", "C"), "<")], {(1, 3.0, Decimal(3))}, {(2, "x", 1)})
+@more(2)
+def test_comparisons_of_declared_and_undeclared_columns(
+    comparisons: list, r: frozenset, s: frozenset
+) -> None:
+    text = ", ".join(f"{left} {operator} {right}" for (left, right), operator in comparisons)
+    program = f"{TYPED} v(A, B, C, D, E, F) :- r(A, B, C), s(D, E, F), {text}."
+    expected = {
+        (*first, *second)
+        for first in r
+        for second in s
+        if all(
+            is_true(
+                operator,
+                (*first, *second)[TYPED_COLUMNS.index(left)],
+                (*first, *second)[TYPED_COLUMNS.index(right)],
+                not {left, right} & {"C", "F"},
+            )
+            for (left, right), operator in comparisons
+        )
+    }
+    view = selfmaint.parse(program).view("v")
+    assert view.evaluate({"r": r, "s": s}) == expected
+    assert evaluator.evaluate(view.query, {"r": r, "s": s}) == expected
+
+
 BOUNDS = (B, C), (B, A), (A, C), (A, 1), (B, 1), (C, 1)
 
 

@@ -12,7 +12,7 @@ from property_tests.judgement import judge, judgements, profile_runs
 from property_tests.oracle import TooLarge
 from property_tests.strategies import FLAVOURS, Case, Flavour, cases
 
-MULTIPLE = 20
+MULTIPLE = 10
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.name)

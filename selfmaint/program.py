@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from cq.diagnostics import Diagnostics, InputError
+from cq.diagnostics import Diagnostics, InputError, shown
 from cq.minimize import minimize
 from cq.program import Source, read
 from cq.query import Query
@@ -53,7 +53,7 @@ class View:
             InputError: there is no such relation, or the action is neither of the two.
         """
         if action not in ACTIONS:
-            raise InputError("LP206", f"a change is `insert` or `delete`, not {action!r}")
+            raise InputError("LP206", f"a change is `insert` or `delete`, not {shown(action)}")
         key = (relation, action)
         if key not in self._plans:
             query = self.query

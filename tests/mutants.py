@@ -1,10 +1,13 @@
 """Break the rules one at a time and show that the tests notice.
 
-    python -m tests.mutants [--only SUBSTRING] [--list]
+    python -m tests.mutants [--only SUBSTRING] [--laws] [--list]
 
 The mutations are listed in `tests/mutants.txt`. Each is applied to a copy of the project, and the
 tests run on the copy, the quickest first, until one fails. A mutant that survives is a hole in the
 tests, or changes nothing; then the list says why, and a test that kills it proves the reason wrong.
+
+With `--laws` only the laws of `property_tests` run: what they notice without the help of golden
+texts and worked examples.
 
 Exit code 0 means that exactly the mutants survive that have a reason to.
 """
@@ -135,11 +138,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("mutants")
 
 
-def stages(file: str) -> tuple[tuple[str, ...], ...]:
+def stages(file: str, *, laws: bool = False) -> tuple[tuple[str, ...], ...]:
     """What to run for a mutant of this file, the quickest to notice first."""
+    first = () if laws else (UNIT,)
     if file.endswith(BATCH_RULE):
-        return UNIT, BATCHES, VERDICTS
-    return UNIT, VERDICTS, BATCHES
+        return *first, BATCHES, VERDICTS
+    return *first, VERDICTS, BATCHES
 
 
 def copy_project(folder: Path) -> None:
@@ -180,7 +184,7 @@ def run_tests(folder: Path, tests: Sequence[str]) -> tuple[str, str]:
     return failed[1] if failed else f"exit code {done.returncode}", done.stdout + done.stderr
 
 
-def try_mutant(folder: Path, mutation: Mutation) -> Result:
+def try_mutant(folder: Path, mutation: Mutation, *, laws: bool) -> Result:
     """Run the stages on `folder`, a copy, with the mutation applied; and take it back."""
     started = time.perf_counter()
     path = folder / mutation.file
@@ -188,7 +192,7 @@ def try_mutant(folder: Path, mutation: Mutation) -> Result:
     path.write_text(mutation.apply(source), encoding="utf-8")
     killer = output = ""
     try:
-        for tests in stages(mutation.file):
+        for tests in stages(mutation.file, laws=laws):
             killer, output = run_tests(folder, tests)
             if killer:
                 break
@@ -203,7 +207,7 @@ def untouched(file: str = "lookups/emit.py") -> Mutation:
     return Mutation(file, "nothing is broken", source, source)
 
 
-def run_all(mutations: Sequence[Mutation]) -> Iterator[tuple[Mutation, Result]]:
+def run_all(mutations: Sequence[Mutation], *, laws: bool) -> Iterator[tuple[Mutation, Result]]:
     """Every mutant's result, as it comes in; a few copies of the project take turns."""
     with tempfile.TemporaryDirectory(prefix="selfmaint-mutants-") as name:
         folders: SimpleQueue[Path] = SimpleQueue()
@@ -216,7 +220,7 @@ def run_all(mutations: Sequence[Mutation]) -> Iterator[tuple[Mutation, Result]]:
         def work(mutation: Mutation) -> Result:
             folder = folders.get()
             try:
-                return try_mutant(folder, mutation)
+                return try_mutant(folder, mutation, laws=laws)
             finally:
                 folders.put(folder)
 
@@ -265,6 +269,7 @@ def _difference(mutation: Mutation) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="of file, rule or text")
+    parser.add_argument("--laws", action="store_true", help="run the laws only")
     parser.add_argument("--list", action="store_true", help="show the mutations and run nothing")
     options = parser.parse_args(arguments)
     chosen = [m for m in load_mutations() if options.only in "\n".join((m.title, m.old, m.new))]
@@ -278,7 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     baseline = untouched()
     started = time.perf_counter()
     results: list[tuple[Mutation, Result]] = []
-    for mutation, result in run_all([baseline, *chosen]):
+    for mutation, result in run_all([baseline, *chosen], laws=options.laws):
         if mutation is not baseline:
             results.append((mutation, result))
         elif result.killer:

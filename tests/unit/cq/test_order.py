@@ -124,3 +124,10 @@ def test_declared_numbers_of_different_types_are_ordered() -> None:
     low = Comparison(X, ">", Const(2), numeric=True)
     high = Comparison(X, "<", Const(1.5), numeric=True)
     assert contradict([low, high])
+
+
+def test_order_by_value_is_not_order_within_a_type() -> None:
+    """1 < 2.0 by value and 2.0 < 3.0 within a type, but 1 and 3.0 are of two types."""
+    known = [Comparison(X, "<", Y, numeric=True), Comparison(Y, "<", Z)]
+    assert not implies(known, Comparison(X, "<", Z))
+    assert implies(known, Comparison(X, "!=", Z))

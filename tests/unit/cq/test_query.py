@@ -160,3 +160,20 @@ def test_references_in_a_cycle_keep_the_order_of_the_body() -> None:
     text = ".decl a(x: long, y: long) key(x) references b(y) .decl b(x: long, y: long) key(x)"
     query = normal(text + " references a(y) v(X, Y) :- a(X, Y), b(Y, X).")
     assert query.order == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    ["a: int, c: double", "a: int, c: decimal(5, 2)", "a: double, c: int"],
+)
+def test_what_comparisons_imply_compares_declared_numbers_by_value(columns: str) -> None:
+    """A < B and B < C say A < C, whose sides are of two Python types; N is beside the point."""
+    text = f".decl r({columns}) .decl s(b: int, n: string) "
+    query = normal(text + "v(A, C) :- r(A, C), s(B, N), A < B, B < C, N > 'a'.")
+    assert len(evaluate(query, {"r": {(1, 3)}, "s": {(2, "b")}})) == 1
+
+
+def test_what_comparisons_imply_through_an_undeclared_column() -> None:
+    """1 < 2.0 holds between declared numbers and 2.0 < 3.0 between values of one type."""
+    query = normal(".decl r(a: int, c) .decl s(b: double) v(A, C) :- r(A, C), s(B), A < B, B < C.")
+    assert evaluate(query, {"r": {(1, 3.0)}, "s": {(2.0,)}}) == {(1, 3.0)}
