@@ -32,6 +32,10 @@ MAX_SUBGOALS = 250
 """A view may not unfold into more subgoals than this; views over views grow exponentially."""
 
 
+MAX_DEPTH = 100
+"""Views may stand on views, but not on a tower of more than this many."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedView:
     """A rule whose constants are in their columns' representation, and its head's types."""
@@ -234,17 +238,21 @@ class _Checker:
                 self.error("CQ107", f"`{shorten(name)}` is both a relation and a view", span)
             else:
                 first[name] = rule
-        sizes: dict[str, int] = {}
+        sizes: dict[str, tuple[int, int]] = {}  # how many subgoals, how many views deep
         for name in self.ordered(first):
             rule = first[name]
-            sizes[name] = sum(sizes.get(atom.predicate, 1) for atom in rule.atoms)
-            if sizes[name] > MAX_SUBGOALS:
+            parts = [sizes.get(atom.predicate, (1, 0)) for atom in rule.atoms]
+            size, depth = sum(p[0] for p in parts), 1 + max((p[1] for p in parts), default=0)
+            if size > MAX_SUBGOALS or depth > MAX_DEPTH:
+                what = f"unfolds into more than {MAX_SUBGOALS} subgoals"
+                deep = f"stands on more than {MAX_DEPTH} views, one over the other"
                 self.error(
                     "CQ125",
-                    f"view `{shorten(name)}` unfolds into more than {MAX_SUBGOALS} subgoals",
+                    f"view `{shorten(name)}` {what if size > MAX_SUBGOALS else deep}",
                     rule.head.span,
                 )
-                sizes[name] = 1  # said once, not again for every view over it
+                size, depth = 1, 0  # said once, not again for every view over it
+            sizes[name] = size, depth
             self.views[name] = self.view(rule)
         self.report_unknown(rules)
 

@@ -171,6 +171,9 @@ class InputError(SelfmaintError):
         self.help = help
 
 
+_MOST_GUESSES = 200
+"""Among more names than this nobody is helped by a guess, and it would take long."""
+
 _LONGEST_GUESS = 80
 """Names longer than this are nobody's typing slip, and comparing them would take long."""
 
@@ -182,7 +185,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> tuple[str, ...]:
         >>> did_you_mean("custmer", ["customer", "orders"])
         ('did you mean `customer`?',)
     """
-    choices: Sequence[str] = sorted(set(known))
+    given = list(known)
+    if len(given) > _MOST_GUESSES:
+        return ()
+    choices: Sequence[str] = sorted(set(given))
     if len(name) <= _LONGEST_GUESS:
         near = get_close_matches(name, [c for c in choices if len(c) <= _LONGEST_GUESS], n=1)
         if near:

@@ -304,8 +304,12 @@ class _Classes:
         return var.is_anonymous, self.place.setdefault(var, len(self.place))
 
     def find(self, term: Term) -> Term:
+        path = []
         while term in self.parent:
+            path.append(term)
             term = self.parent[term]
+        for passed in path[:-1]:  # the next search is short
+            self.parent[passed] = term
         return term
 
     def merge(self, left: Term, right: Term) -> None:

@@ -128,7 +128,7 @@ class Case:
     def text(self) -> str:
         return "\n".join(
             [
-                f"flavour {self.flavour.name!r}, seed={self.seed}, size={self.size})",
+                f"flavour {self.flavour.name!r}, seed={self.seed}, size={self.size}",
                 self.world.text(),
                 f"rows: {sorted(self.rows, key=repr)}",
                 f"change: {self.change.text()}",

@@ -141,6 +141,16 @@ def parse(text: str, *, filename: str = "<text>", relations: Iterable[Relation] 
 
 
 def load(path: str | Path, *, relations: Iterable[Relation] = ()) -> Program:
-    """Read a program from a UTF-8 file; see `parse`."""
+    """Read a program from a UTF-8 file; see `parse`.
+
+    Raises:
+        InputError: the file is not UTF-8. A file that cannot be read raises the system's error.
+    """
     path = Path(path)
-    return parse(path.read_text(encoding="utf-8"), filename=path.name, relations=relations)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")  # a byte order mark is no part of the text
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "LP211", f"`{path.name}` is not UTF-8: byte {error.start + 1} starts no character"
+        ) from None
+    return parse(text, filename=path.name, relations=relations)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from cq.minimize import minimize
@@ -198,3 +200,23 @@ def test_a_large_view_says_that_minimization_stopped_early() -> None:
     query = minimized(f"v() :- {atoms}.")
     assert not query.is_minimal
     assert len(query.atoms) <= 40
+
+
+THIRTY = {
+    "a chain": ", ".join(f"r(X{i}, X{i + 1})" for i in range(30)),
+    "a ring": ", ".join(f"r(X{i}, X{(i + 1) % 30})" for i in range(30)),
+    "a star": ", ".join(f"r(A, X{i})" for i in range(30)),
+    "a star of bounds": ", ".join(f"r(A, X{i}), X{i} < {i}" for i in range(30)),
+    "a chain in order": ", ".join(f"r(X{i}, X{i + 1}), X{i} < X{i + 1}" for i in range(30)),
+    "pairs in order": ", ".join(f"r(X{i}, Y{i}), X{i} < Y{(i + 7) % 30}" for i in range(30)),
+    "a dense graph": ", ".join(f"r(X{i % 7}, X{i * 3 % 11})" for i in range(30)),
+    "a grid": ", ".join(f"r(X{i}, X{i + 1}), r(X{i}, X{i + 5})" for i in range(15)),
+}
+
+
+@pytest.mark.parametrize("shape", THIRTY)
+def test_thirty_subgoals_take_less_than_a_second(shape: str) -> None:
+    source = read(f"v() :- {THIRTY[shape]}.")
+    start = time.process_time()
+    source.query("v")
+    assert time.process_time() - start < 1
