@@ -56,20 +56,40 @@ def implies(comparisons: Iterable[Comparison], wanted: Comparison) -> bool:
         >>> implies([Comparison(x, "<", y)], Comparison(y, "!=", x))
         True
     """
+    return implies_all(comparisons, [wanted])
+
+
+def implies_all(comparisons: Iterable[Comparison], wanted: Iterable[Comparison]) -> bool:
+    """Whether `comparisons` force every one of `wanted`; see `implies`."""
+    known, asked = list(comparisons), list(wanted)
+    # An order by value is none within a type. Different is different either way.
+    for numeric in (True, False):
+        ordered = [c for c in asked if c.operator != "!=" and c.numeric is numeric]
+        if not _force([c for c in known if c.numeric is numeric], ordered):
+            return False
+    return _force(known, [c for c in asked if c.operator == "!="])
+
+
+def _force(known: list[Comparison], wanted: list[Comparison]) -> bool:
+    if not wanted:
+        return True
+    direct = {
+        (a, b, weaker)
+        for c in known
+        for a, op, b in ((c.left, c.operator, c.right), (c.right, FLIPPED[c.operator], c.left))
+        for weaker in _WEAKER[op]
+    }
+    left = [c for c in wanted if (c.left, c.right, c.operator) not in direct]
+    if not left:
+        return True
+    reach = _closure(known, tuple(side for c in left for side in (c.left, c.right)))
+    return all(_follows(c, reach) for c in left)
+
+
+def _follows(wanted: Comparison, reach: dict[tuple[Term, Term], int]) -> bool:
     left, right = wanted.left, wanted.right
     if isinstance(left, Const) and isinstance(right, Const):
         return holds(wanted.operator, left.value, right.value, wanted.numeric)
-    # An order by value is none within a type. Different is different either way.
-    same = wanted.operator == "!="
-    listed = [c for c in comparisons if same or c.numeric is wanted.numeric]
-    for known in listed:
-        for a, op, b in (
-            (known.left, known.operator, known.right),
-            (known.right, FLIPPED[known.operator], known.left),
-        ):
-            if (a, b) == (left, right) and wanted.operator in _WEAKER[op]:
-                return True
-    reach = _closure(listed, (left, right))
     forth, back = reach.get((left, right), _NONE), reach.get((right, left), _NONE)
     match wanted.operator:
         case "<":

@@ -1,6 +1,6 @@
 """Plans as JSON, with a version.
 
-Law: `plan_from_json(plan_to_json(plan)) == plan`, and equal plans have equal JSON texts.
+Law: `plan_from_json(plan_to_json(plan)) == plan`; the same plan gives the same text, byte for byte.
 
 Every node is an object with its class under `"node"`; tuples are arrays; constants carry their type
 beside their text, so that `1`, `1.0`, `true` and `'1'` stay apart.

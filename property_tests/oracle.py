@@ -46,8 +46,8 @@ from property_tests.worlds import (
 Fact: TypeAlias = tuple[str, Row]
 Clause: TypeAlias = list[int]
 
-MOST_DERIVATIONS = 20_000
-MOST_CONFLICTS = 20_000  # per question to the solver; keys can hide a pigeonhole problem
+MOST_DERIVATIONS = 10_000
+MOST_CONFLICTS = 5_000  # per question to the solver; keys can hide a pigeonhole problem
 
 
 @dataclass(frozen=True, slots=True)

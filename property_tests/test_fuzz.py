@@ -163,7 +163,7 @@ def columns(count: int, name: str = "c") -> str:
     return ", ".join(f"{name}{i}" for i in range(count))
 
 
-MANY = 10_000
+MANY, SOME = 10_000, 3_000
 HUGE = 1_000_000
 SIZES = {
     "subgoals": f"v(X0) :- {body(MANY)}.",
@@ -196,9 +196,9 @@ SIZES = {
     ),
     "comparisons": f"v(X) :- r(X, Y), {body(MANY, 'X > {0}')}.",
     "comparisons of many variables": (
-        f"v() :- r({columns(MANY + 1, 'X')}), {body(MANY, 'X{0} < X{1}')}."
+        f"v() :- r({columns(SOME + 1, 'X')}), {body(SOME, 'X{0} < X{1}')}."
     ),
-    "equalities": f"v() :- r({columns(MANY + 1, 'X')}), {body(MANY, 'X{0} = X{1}')}.",
+    "equalities": f"v() :- r({columns(SOME + 1, 'X')}), {body(SOME, 'X{0} = X{1}')}.",
     "equalities from the end": (
         f"v() :- r({columns(MANY + 1, 'X')}), "
         + ", ".join(f"X{i} = X{i + 1}" for i in reversed(range(MANY)))
@@ -210,14 +210,14 @@ SIZES = {
         + "\n"
         + body(1_500, "v{0}(X) :- relatoin{0}(X).", "\n")
     ),
-    "references": body(MANY, ".decl r{0}(a: long) key(a) references r{1}(a)", "\n"),
+    "references": body(SOME, ".decl r{0}(a: long) key(a) references r{1}(a)", "\n"),
     "views": body(MANY, "v{0}(X) :- r(X, _).", "\n"),
     "views over views": body(MANY, "v{0}(X) :- v{1}(X).", "\n"),
     "views that use each other": body(5_000, "v{0}(X) :- v{1}(X), v0(X).", "\n"),
-    "columns": f".decl r({columns(MANY)}) v() :- r({', '.join('_' * MANY)}).",
-    "a key of many columns": f".decl r({columns(MANY)}) key({columns(MANY)})",
+    "columns": f".decl r({columns(SOME)}) v() :- r({', '.join('_' * SOME)}).",
+    "a key of many columns": f".decl r({columns(SOME)}) key({columns(SOME)})",
     "a key of many unknown columns": f".decl r({columns(1_500)}) key({columns(1_500, 'd')})",
-    "head variables": f"v({columns(MANY, 'X')}) :- r({columns(MANY, 'X')}).",
+    "head variables": f"v({columns(SOME, 'X')}) :- r({columns(SOME, 'X')}).",
     "unbound head variables": f"v({columns(1_500, 'Xa')}) :- r({columns(1_500, 'Xb')}).",
     "unbound compared variables": f"v() :- r(X, X), {body(MANY, 'X < Xa{0}')}.",
     "errors": body(MANY, "v(X) :- .", "\n"),

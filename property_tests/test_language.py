@@ -301,8 +301,12 @@ def is_true(operator: str, left: object, right: object, is_declared: bool) -> bo
     st.frozensets(st.tuples(*(TYPED_VALUES[name] for name in "ABC")), max_size=4),
     st.frozensets(st.tuples(*(TYPED_VALUES[name] for name in "DEF")), max_size=3),
 )
-@example([(("A", "D"), "<"), (("D", "B"), "<"), (("E", "F"), "<")], {(1, 3.0, 1)}, {(2, "x", "y")})
-@example([(("A", "D"), "<"), (("D", "C"), "<")], {(1, 3.0, Decimal(3))}, {(2, "x", 1)})
+@example(
+    [(("A", "D"), "<"), (("D", "B"), "<"), (("E", "F"), "<")],
+    {(1, 3.0, 1)},
+    {(Decimal(2), "x", "y")},
+)
+@example([(("A", "D"), "<"), (("D", "C"), "<")], {(1, 3.0, Decimal(3))}, {(Decimal(2), "x", 1)})
 @more(2)
 def test_comparisons_of_declared_and_undeclared_columns(
     comparisons: list, r: frozenset, s: frozenset

@@ -44,6 +44,7 @@ CPU_LIMIT = 240
 A busy machine does not make it take longer."""
 
 UNIT = ("tests/unit/lookups", "tests/unit/cq", "cq", "lookups")
+LANGUAGE = ("property_tests/test_language.py",)
 VERDICTS = ("property_tests/test_verdicts.py",)
 BATCHES = ("property_tests/test_batches.py",)
 BATCH_RULE = ("settle.py", "complete.py", "maintain.py", "batch.py", "evaluate.py")
@@ -146,8 +147,8 @@ def stages(file: str, *, laws: bool = False) -> tuple[tuple[str, ...], ...]:
     """What to run for a mutant of this file, the quickest to notice first."""
     first = () if laws else (UNIT,)
     if file.endswith(BATCH_RULE):
-        return *first, BATCHES, VERDICTS
-    return *first, VERDICTS, BATCHES
+        return *first, BATCHES, VERDICTS, LANGUAGE
+    return *first, LANGUAGE, VERDICTS, BATCHES
 
 
 def copy_project(folder: Path) -> None:
