@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from hypothesis import settings
 
 import selfmaint
-from property_tests.oracle import TooLarge, Truth, by_sat
+from property_tests.oracle import Inconsistent, TooLarge, Truth, by_sat
 from property_tests.strategies import Case, Flavour, case, size_at
 
 Run: TypeAlias = tuple[int, int]  # a seed and a size
@@ -88,12 +88,22 @@ def judge(case: Case) -> Judgement:
 
 
 def judgements(flavour: Flavour, runs: Iterable[Run]) -> Iterator[Judgement]:
-    """The judgements of all cases that can be decided quickly."""
+    """The judgements of all cases that the oracle can decide.
+
+    It leaves out what takes too long, and the few cases with foreign keys whose view needs more
+    rows than its universe has: there it knows no database with this view, and so no truth. Most
+    cases must be left, or the law would hold for want of any.
+    """
+    tried = left_out = 0
     for seed, size in runs:
+        tried += 1
         try:
-            yield judge(case(flavour, seed, size))
-        except TooLarge:
+            judgement = judge(case(flavour, seed, size))
+        except (Inconsistent, TooLarge):
+            left_out += 1
             continue
+        yield judgement
+    assert left_out <= 1 + tried // 10, f"{left_out} of {tried} cases left out"
 
 
 def seeded_runs(start: int, count: int) -> Iterator[Run]:

@@ -9,7 +9,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from property_tests.judgement import judge, judgements, profile_runs
-from property_tests.oracle import TooLarge
+from property_tests.oracle import Inconsistent, TooLarge
 from property_tests.strategies import FLAVOURS, Case, Flavour, cases
 
 MULTIPLE = 10
@@ -25,6 +25,6 @@ def test_verdicts_are_true(flavour: Flavour) -> None:
 def test_verdicts_are_true_wherever_hypothesis_looks(case: Case) -> None:
     try:
         judgement = judge(case)
-    except TooLarge:
+    except (Inconsistent, TooLarge):
         reject()
     assert judgement.problem() is None, judgement.text()
