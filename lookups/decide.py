@@ -8,11 +8,10 @@ relation of its own, and the change is applied to one after the other (`lookups.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import product
 from typing import TypeAlias
 
 from cq.types import Row, holds
-from lookups.index import RowIndex, indexed
+from lookups.index import RowIndex, indexed, values_at
 from lookups.plan import (
     DELETIONS,
     Any,
@@ -33,6 +32,10 @@ IsChanged: TypeAlias = Callable[[str, tuple[int, ...], Row], bool]
 """Whether a batch changes a row of a relation that has these values in these columns."""
 
 
+def _never_changed(relation: str, columns: tuple[int, ...], values: Row) -> bool:
+    return False
+
+
 def decide(
     plan: Plan, rows: Iterable[Sequence[object]] | RowIndex, change: Sequence[object]
 ) -> Verdict:
@@ -45,13 +48,19 @@ def decide(
         from lookups.maintain import decide_alone  # which runs the steps of this module
 
         return decide_alone(plan, index, row)
-    (step,) = plan.steps
-    failed = mismatch(step.screen, row)
+    return decide_from_screen(plan.steps[0], index, row)
+
+
+def decide_from_screen(
+    step: Step, index: RowIndex, change: Row, is_changed: IsChanged = _never_changed
+) -> Verdict:
+    """The verdict of one step on a change that comes alone, from the screen on."""
+    failed = mismatch(step.screen, change)
     if failed is not None:
         return Verdict(Kind.IRRELEVANT, Reason(Because.SCREEN, (), step.subgoal, failed))
     if step.children:
         return Verdict(Kind.UNAFFECTED, Reason(Because.FOREIGN_KEY, (), step.subgoal))
-    return decide_step(step, index, row)
+    return decide_step(step, index, change, is_changed)
 
 
 def mismatch(screen: Screen, change: Row) -> Mismatch | None:
@@ -75,10 +84,6 @@ def mismatch(screen: Screen, change: Row) -> Mismatch | None:
             at = (ref.position for ref in (test.left, test.right) if isinstance(ref, Given))
             return Mismatch(Screened.COMPARISON, tuple(at), (left, right), test.operator)
     return None
-
-
-def _never_changed(relation: str, columns: tuple[int, ...], values: Row) -> bool:
-    return False
 
 
 def decide_step(
@@ -126,7 +131,7 @@ def _insertion(step: Step, index: RowIndex, change: Row, is_changed: IsChanged) 
     met = [_meet(need, index, change, is_changed, answers) for need in step.vsm.needs]
     if not all(met):
         return verdict(Kind.MISS)
-    found = new_rows(step.rows.cells, step.vsm.needs, index, change) - index.rows
+    found = index.absent(new_rows(step.rows.cells, step.vsm.needs, index, change))
     return verdict(Kind.SELF_MAINTAINED if found else Kind.UNAFFECTED, found)
 
 
@@ -203,18 +208,15 @@ def new_rows(
     for n in giving:
         lookup = needs[n].alternatives[0].lookup
         choices.append(index.distinct(lookup.columns, lookup.values(change), needs[n].gives))
-    at = {n: place for place, n in enumerate(giving)}
-    # Each cell is a value, or where to find it: which group's answer, and which value of that.
-    fixed = [value_of(cell, change) if not isinstance(cell, Found) else None for cell in cells]
-    found = [
-        (column, at[cell.need], needs[cell.need].gives.index(cell.column))
-        for column, cell in enumerate(cells)
-        if isinstance(cell, Found)
-    ]
-    rows = set()
-    for answer in product(*choices):
-        row = list(fixed)
-        for column, place, position in found:
-            row[column] = answer[place][position]
-        rows.add(tuple(row))
-    return frozenset(rows)
+    # A combination is the change's values and all answers in a row; each cell picks one of them.
+    known = [value_of(cell, change) for cell in cells if not isinstance(cell, Found)]
+    places = [(n, column) for n in giving for column in needs[n].gives]
+    answered = {place: len(known) + i for i, place in enumerate(places)}
+    own = iter(range(len(known)))
+    pick = values_at(
+        [answered[c.need, c.column] if isinstance(c, Found) else next(own) for c in cells]
+    )
+    combined = [tuple(known)]
+    for choice in choices:
+        combined = [values + answer for values in combined for answer in choice]
+    return frozenset(map(pick, combined))

@@ -5,14 +5,19 @@ Law: an index never changes an answer; `distinct` over plain rows and over an in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 from cq.diagnostics import InputError, shown
 from cq.types import Row
 
 _NOTHING: Final[frozenset[Row]] = frozenset()
+_FEW: Final = 8
+"""Rows that are read through faster than they are indexed, such as what one change adds."""
+
+
+_Maps: TypeAlias = dict[tuple[tuple[int, ...], tuple[int, ...]], dict[Row, frozenset[Row]]]
 
 
 class RowIndex:
@@ -39,34 +44,60 @@ class RowIndex:
                     f"the view has {arity} column{'s' * (arity != 1)}, "
                     f"but a row has {len(row)}: {shown(row)}",
                 )
-        self._maps: dict[tuple[tuple[int, ...], tuple[int, ...]], dict[Row, frozenset[Row]]] = {}
+        self._maps: _Maps = {}
+
+    @classmethod
+    def _of(cls, rows: frozenset[Row], arity: int | None) -> RowIndex:
+        """An index of rows that another index has admitted."""
+        built = cls.__new__(cls)
+        built.rows, built.arity, built._maps = rows, arity, {}
+        return built
 
     def has(self, columns: tuple[int, ...], values: Row) -> bool:
         """Whether a row has these values in these columns."""
+        if len(self.rows) <= _FEW:
+            if not self.rows:
+                return False
+            key_of = values_at(columns)
+            return any(key_of(row) == values for row in self.rows)
         return values in self._map(columns, ())
 
     def distinct(
         self, columns: tuple[int, ...], values: Row, gives: tuple[int, ...]
     ) -> frozenset[Row]:
         """What the rows with these values in `columns` hold in the columns `gives`."""
+        if len(self.rows) <= _FEW:
+            key_of, value_of = values_at(columns), values_at(gives)
+            return frozenset(value_of(row) for row in self.rows if key_of(row) == values)
         return self._map(columns, gives).get(values, _NOTHING)
 
     def matching(self, columns: tuple[int, ...], values: Row) -> frozenset[Row]:
         """The rows with these values in these columns."""
         return self.distinct(columns, values, tuple(range(self.arity or 0)))
 
+    def absent(self, rows: frozenset[Row]) -> frozenset[Row]:
+        """Those of `rows` that are not here."""
+        return rows - self.rows
+
+    @property
+    def removed(self) -> frozenset[Row]:
+        """The rows that this state of the view lacks over the one that was indexed."""
+        return _NOTHING
+
+    @property
+    def added(self) -> frozenset[Row]:
+        """The rows that this state of the view has over the one that was indexed."""
+        return _NOTHING
+
     def changed(self, removed: Iterable[Row], added: Iterable[Row]) -> RowIndex:
-        """A new index without `removed` and with `added`."""
-        removed, added = frozenset(removed), frozenset(added)
-        if not removed and added <= self.rows:
-            return self
-        return RowIndex((self.rows - removed) | added, self.arity)
+        """The view without `removed` and with `added`, in time that does not depend on its size."""
+        return _changed(self, frozenset(removed), frozenset(added))
 
     def _map(self, columns: tuple[int, ...], gives: tuple[int, ...]) -> dict[Row, frozenset[Row]]:
         built = self._maps.get((columns, gives))
         if built is None:
             sets: dict[Row, set[Row]] = {}
-            key_of, value_of = _Getter(columns), _Getter(gives)
+            key_of, value_of = values_at(columns), values_at(gives)
             for row in self.rows:
                 sets.setdefault(key_of(row), set()).add(value_of(row))
             built = {key: frozenset(values) for key, values in sets.items()}
@@ -74,19 +105,75 @@ class RowIndex:
         return built
 
 
-class _Getter:
+class _ChangedIndex(RowIndex):
+    """An index and what changed since it was built; `removed` are rows of it, `added` are not."""
+
+    __slots__ = ("_added", "_base", "_removed", "_rows")
+
+    def __init__(self, base: RowIndex, removed: frozenset[Row], added: frozenset[Row]) -> None:
+        self.arity = base.arity if base.arity is not None else max(map(len, added), default=None)
+        self._base = base
+        self._removed = RowIndex._of(removed, self.arity)
+        self._added = RowIndex._of(added, self.arity)
+        self._rows: frozenset[Row] | None = None
+
+    @property
+    def rows(self) -> frozenset[Row]:  # type: ignore[override]
+        if self._rows is None:
+            self._rows = (self._base.rows - self.removed) | self.added
+        return self._rows
+
+    @property
+    def removed(self) -> frozenset[Row]:
+        return self._removed.rows
+
+    @property
+    def added(self) -> frozenset[Row]:
+        return self._added.rows
+
+    def absent(self, rows: frozenset[Row]) -> frozenset[Row]:
+        return self._base.absent(rows - self.added) | (rows & self.removed)
+
+    def has(self, columns: tuple[int, ...], values: Row) -> bool:
+        if not self._removed.has(columns, values):
+            return self._base.has(columns, values) or self._added.has(columns, values)
+        if self._added.has(columns, values):
+            return True
+        gone = self._removed.matching(columns, values)
+        return len(self._base.matching(columns, values)) > len(gone)
+
+    def distinct(
+        self, columns: tuple[int, ...], values: Row, gives: tuple[int, ...]
+    ) -> frozenset[Row]:
+        if not self._removed.has(columns, values):
+            more = self._added.distinct(columns, values, gives)
+            found = self._base.distinct(columns, values, gives)
+            return found | more if more else found
+        value_of = values_at(gives)
+        left = self._base.matching(columns, values) - self.removed
+        return frozenset(map(value_of, left)) | self._added.distinct(columns, values, gives)
+
+    def changed(self, removed: Iterable[Row], added: Iterable[Row]) -> RowIndex:
+        come = frozenset(added)
+        gone = frozenset(removed) - come
+        return _changed(self._base, (self.removed - come) | gone, (self.added - gone) | come)
+
+
+def _changed(base: RowIndex, removed: frozenset[Row], added: frozenset[Row]) -> RowIndex:
+    if not removed and not added:
+        return base
+    gone, come = (removed - added) & base.rows, base.absent(added)
+    return _ChangedIndex(base, gone, come) if gone or come else base
+
+
+def values_at(columns: Sequence[int]) -> Callable[[Row], Row]:
     """The values of some columns of a row, as a tuple."""
-
-    __slots__ = ("_get", "_one")
-
-    def __init__(self, columns: tuple[int, ...]) -> None:
-        self._one = columns[0] if len(columns) == 1 else None
-        self._get = itemgetter(*columns) if len(columns) > 1 else None
-
-    def __call__(self, row: Row) -> Row:
-        if self._get is not None:
-            return self._get(row)  # type: ignore[no-any-return]
-        return (row[self._one],) if self._one is not None else ()
+    if len(columns) > 1:
+        return itemgetter(*columns)
+    if columns:
+        (one,) = columns
+        return lambda row: (row[one],)
+    return lambda row: ()
 
 
 def indexed(rows: Iterable[Sequence[object]] | RowIndex, arity: int) -> RowIndex:

@@ -20,11 +20,14 @@ from cq.query import Query
 from cq.types import Row
 from lookups.batch import Batch, check_against, read_batch, read_change
 from lookups.complete import Completion, Piece, Slice, complete, slice_of, variables_at
+from lookups.decide import decide_from_screen
 from lookups.evaluate import Database, evaluate, head_row, solve, tabulate
 from lookups.index import RowIndex, indexed
 from lookups.plan import Action, Plan
 from lookups.settle import Part, Settled, settle
 from lookups.verdict import Because, Kind, Reason, Verdict
+
+_STRONGEST = (Kind.MISS, Kind.SELF_MAINTAINED, Kind.UNAFFECTED, Kind.IRRELEVANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,32 +95,54 @@ def maintain(
     batch = read_batch(query, listed, known)
     tables = tabulate(query, database)
     check_against(batch, tables)
-    settled = settle(query, batch, indexed(rows, len(query.head)))
+    before = indexed(rows, len(query.head))
+    settled = settle(query, batch, before)
     work = _second_chance(query, batch, settled)
     answers = _ask(query, work, tables)
     decisions = tuple(
         _decision(query, settled, work, relation, action, row) for relation, action, row in listed
     )
-    return Outcome(
-        _put_together(query, settled, work, answers), tuple(_questions(query, work)), decisions
-    )
+    inserts, deletes = _put_together(query, before, settled, work, answers)
+    return Outcome((before.rows - deletes) | inserts, tuple(_questions(query, work)), decisions)
 
 
 def decide_alone(plan: Plan, index: RowIndex, change: Row) -> Verdict:
-    """One change of a relation that occurs several times: a batch with nobody to ask."""
+    """One change of a relation that occurs several times: a batch with nobody to ask.
+
+    Without a miss the batch rule is one step after the other, each on the view that the last one
+    left. With one, the batch of this change may still know what is missing.
+    """
+
+    def is_changed(relation: str, columns: tuple[int, ...], values: Row) -> bool:
+        return relation == plan.relation and values == tuple(change[i] for i in columns)
+
+    inserts: frozenset[Row] = frozenset()
+    deletes: frozenset[Row] = frozenset()
+    verdicts: dict[int, Verdict] = {}
+    for step in plan.steps:
+        view = index.changed(deletes, inserts)
+        verdict = verdicts[step.subgoal] = decide_from_screen(step, view, change, is_changed)
+        if verdict.kind is Kind.MISS:
+            return _decide_as_batch(plan, index, change)
+        inserts, deletes = inserts | verdict.inserts, deletes | verdict.deletes
+    parts = [verdicts[subgoal] for subgoal in sorted(verdicts)]
+    kind = next(kind for kind in _STRONGEST if any(part.kind is kind for part in parts))
+    reason = Reason(Because.SEVERAL, parts=tuple(part.reason for part in parts))
+    return Verdict(kind, reason, inserts, deletes)
+
+
+def _decide_as_batch(plan: Plan, index: RowIndex, change: Row) -> Verdict:
     one = {plan.relation: (change,)}
     batch = Batch(one, {}) if plan.action == "insert" else Batch({}, one)
-    settled = settle(plan.query, batch, index)
+    steps = {(step.subgoal, plan.action): step for step in plan.steps}
+    settled = settle(plan.query, batch, index, steps)
     work = _second_chance(plan.query, batch, settled)
     decision = _decision(plan.query, settled, work, plan.relation, plan.action, change)
     if decision.kind is Kind.MISS:
         return Verdict(Kind.MISS, decision.reason)
-    rows = _put_together(plan.query, settled, work, {})
-    inserts, deletes = rows - index.rows, index.rows - rows
-    if inserts or deletes:
-        return Verdict(Kind.SELF_MAINTAINED, decision.reason, inserts, deletes)
-    unaffected = decision.kind is not Kind.IRRELEVANT
-    return Verdict(Kind.UNAFFECTED if unaffected else Kind.IRRELEVANT, decision.reason)
+    inserts, deletes = _put_together(plan.query, index, settled, work, {})
+    kind = Kind.SELF_MAINTAINED if inserts or deletes else Kind.UNAFFECTED
+    return Verdict(kind, decision.reason, inserts, deletes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,21 +227,26 @@ def _ask(query: Query, work: _Work, tables: Mapping[str, list[Row]]) -> _Answers
     return answers
 
 
-def _put_together(query: Query, settled: Settled, work: _Work, answers: _Answers) -> frozenset[Row]:
-    """The view after the batch: settled rows outside the slices, new slices, missed insertions.
+def _put_together(
+    query: Query, before: RowIndex, settled: Settled, work: _Work, answers: _Answers
+) -> tuple[frozenset[Row], frozenset[Row]]:
+    """What the batch adds to the view `before` it and removes from it.
 
-    A row of the new view either needs no missed insertion, and is then in the settled view, or is
-    among the rows of a missed insertion. A settled row that needs a missed deletion's row is in the
-    slice of that deletion.
+    The view after the batch is the settled rows outside the slices, the new slices, and the rows of
+    the missed insertions. A row of it either needs no missed insertion, and is then in the settled
+    view, or is among the rows of a missed insertion. A settled row that needs a missed deletion's
+    row is in the slice of that deletion.
     """
-    rows = set(settled.view.rows)
+    replaced: set[Row] = set()
+    new: set[Row] = set()
     for part in work.slices.values():
-        rows -= settled.view.matching(part.columns, part.values)
-    for part in work.slices.values():
-        rows |= answers[_slice_question(query, part), part.values]
+        replaced |= settled.view.matching(part.columns, part.values)
+        new |= answers[_slice_question(query, part), part.values]
     for completion in work.completions.values():
-        rows |= _completed(query, completion, answers)
-    return frozenset(rows)
+        new |= _completed(query, completion, answers)
+    come = (settled.view.added - replaced) | new
+    gone = (settled.view.removed | replaced) - new
+    return before.absent(frozenset(come)), frozenset(gone) - before.absent(frozenset(gone))
 
 
 def _completed(query: Query, completion: Completion, answers: _Answers) -> set[Row]:
@@ -259,7 +289,6 @@ def _decision(
         reasons.append(reason)
     if not kinds:
         return Decision(relation, action, admitted, Kind.IRRELEVANT, Reason(Because.UNUSED))
-    order = (Kind.MISS, Kind.SELF_MAINTAINED, Kind.UNAFFECTED, Kind.IRRELEVANT)
-    kind = next(k for k in order if k in kinds)
+    kind = next(kind for kind in _STRONGEST if kind in kinds)
     reason = reasons[0] if len(reasons) == 1 else Reason(Because.SEVERAL, parts=tuple(reasons))
     return Decision(relation, action, admitted, kind, reason)

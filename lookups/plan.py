@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cq.query import Query
@@ -85,7 +86,7 @@ class Screen:
     is_closed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, to keep `columns`: every decision asks for them
 class Lookup:
     """Is there a view row with these values in these columns? No column: is there any row?"""
 
@@ -95,16 +96,18 @@ class Lookup:
         columns = [column for column, _ in self.pattern]
         assert columns == sorted(set(columns)), columns
 
-    @property
+    @cached_property
     def columns(self) -> tuple[int, ...]:
         return tuple(column for column, _ in self.pattern)
 
     def values(self, change: Row) -> Row:
-        return tuple(value_of(ref, change) for _, ref in self.pattern)
+        # A list, because every decision comes here and a generator costs twice as much.
+        return tuple([value_of(ref, change) for _, ref in self.pattern])
 
     def subsumes(self, other: Lookup) -> bool:
         """Whether every row that answers `other` answers this one."""
-        return set(self.pattern) <= set(other.pattern)
+        theirs = dict(other.pattern)
+        return all(theirs.get(column) == ref for column, ref in self.pattern)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,9 +63,18 @@ class Settled:
         return known
 
 
-def settle(query: Query, batch: Batch, view: RowIndex) -> Settled:
-    """Decide the batch on `view`, and apply what did not miss."""
-    run = _Run(query, batch, view)
+def settle(
+    query: Query,
+    batch: Batch,
+    view: RowIndex,
+    steps: Mapping[tuple[int, Action], Step] | None = None,
+) -> Settled:
+    """Decide the batch on `view`, and apply what did not miss.
+
+    Args:
+        steps: the steps of the subgoals that change, where the caller has them at hand.
+    """
+    run = _Run(query, batch, view, dict(steps or {}))
     run.screen()
     for subgoal in run.order:
         run.cancel_unseen(subgoal)
@@ -84,8 +93,8 @@ class _Run:
     query: Query
     batch: Batch
     view: RowIndex
+    steps: dict[tuple[int, Action], Step]
     order: tuple[int, ...] = ()
-    steps: dict[tuple[int, Action], Step] = field(default_factory=dict)
     open: dict[tuple[int, Action], list[Row]] = field(default_factory=dict)
     verdicts: dict[Part, Verdict] = field(default_factory=dict)
     referring: dict[Child, set[Row]] = field(default_factory=dict)
@@ -96,15 +105,20 @@ class _Run:
         for subgoal in self.order:
             relation = self.query.atoms[subgoal].predicate
             for action in ACTIONS:
-                step = self.steps[subgoal, action] = emit_step(self.query, subgoal, action)
                 matching = self.open[subgoal, action] = []
                 for row in self.batch.of(relation, action):
-                    failed = mismatch(step.screen, row)
+                    failed = mismatch(self.step(subgoal, action).screen, row)
                     if failed is not None:
                         reason = Reason(Because.SCREEN, (), subgoal, failed)
                         self.verdicts[Part(subgoal, action, row)] = Verdict(Kind.IRRELEVANT, reason)
                     else:
                         matching.append(row)
+
+    def step(self, subgoal: int, action: Action) -> Step:
+        found = self.steps.get((subgoal, action))
+        if found is None:
+            found = self.steps[subgoal, action] = emit_step(self.query, subgoal, action)
+        return found
 
     def changes(self, subgoal: int) -> bool:
         relation = self.query.atoms[subgoal].predicate
@@ -125,6 +139,8 @@ class _Run:
         The view depends on the relation only through the join variables and the exposed own ones.
         A value of these that a deleted row had and an inserted row has was there and still is.
         """
+        if not all(self.open[subgoal, action] for action in ACTIONS):
+            return
         found = roles(self.query, subgoal)
         seen = {*found.join, *(var for var in found.own if var in self.query.columns)}
         at = [i for i, term in enumerate(self.query.atoms[subgoal].terms) if term in seen]
@@ -139,13 +155,16 @@ class _Run:
 
     def appear(self, subgoal: int) -> None:
         """Insertions of a key that was absent: nothing refers to it before the children come."""
-        step = self.steps[subgoal, "insert"]
-        self.close(
-            subgoal,
-            "insert",
-            [row for row in self.open[subgoal, "insert"] if self.comes_or_goes(step, row)],
-            Because.FOREIGN_KEY,
-        )
+        rows = self.coming_or_going(subgoal, "insert")
+        self.close(subgoal, "insert", rows, Because.FOREIGN_KEY)
+
+    def coming_or_going(self, subgoal: int, action: Action) -> list[Row]:
+        """The open changes that make a key appear or disappear that a foreign key refers to."""
+        return [
+            row
+            for row in self.open[subgoal, action]
+            if self.comes_or_goes(self.step(subgoal, action), row)
+        ]
 
     def comes_or_goes(self, step: Step, row: Row) -> bool:
         relation = self.query.atoms[step.subgoal].predicate
@@ -153,15 +172,15 @@ class _Run:
 
     def work_through(self, subgoal: int) -> None:
         """One subgoal's deletions, then its insertions, both on the view before the deletions."""
-        deletions = self.steps[subgoal, "delete"]
-        insertions = self.steps[subgoal, "insert"]
-        now = [r for r in self.open[subgoal, "delete"] if not self.comes_or_goes(deletions, r)]
         evidence = self.view
         removed: set[Row] = set()
-        for row in now:
-            removed |= self.delete(deletions, evidence, row).deletes
+        later = set(self.coming_or_going(subgoal, "delete"))
+        for row in self.open[subgoal, "delete"]:
+            if row not in later:
+                removed |= self.delete(subgoal, evidence, row).deletes
         added: set[Row] = set()
         for row in self.open[subgoal, "insert"]:
+            insertions = self.step(subgoal, "insert")
             verdict = decide_step(insertions, evidence, row, self.batch.is_changed)
             if verdict.kind is not Kind.MISS:
                 verdict, rows = self.after_deletions(insertions, evidence, removed, row, verdict)
@@ -193,16 +212,15 @@ class _Run:
         Unless a child's deletion missed. Its row is still there in the settled state, so this
         deletion is decided like any other.
         """
-        step = self.steps[subgoal, "delete"]
-        rows = [r for r in self.open[subgoal, "delete"] if self.comes_or_goes(step, r)]
-        stuck = {row for row in rows if self.is_referred_to(step, row)}
+        rows = self.coming_or_going(subgoal, "delete")
+        stuck = {r for r in rows if self.is_referred_to(self.step(subgoal, "delete"), r)}
         free = [row for row in rows if row not in stuck]
         self.close(subgoal, "delete", free, Because.FOREIGN_KEY)
         evidence = self.view
         removed: set[Row] = set()
         for row in rows:
             if row in stuck:
-                removed |= self.delete(step, evidence, row).deletes
+                removed |= self.delete(subgoal, evidence, row).deletes
         self.view = evidence.changed(removed, ())
 
     def is_referred_to(self, step: Step, row: Row) -> bool:
@@ -225,13 +243,14 @@ class _Run:
             }
         return self.referring[child]
 
-    def delete(self, step: Step, evidence: RowIndex, row: Row) -> Verdict:
+    def delete(self, subgoal: int, evidence: RowIndex, row: Row) -> Verdict:
         """Decide a deletion.
 
         An exposed key says whose the rows are while it is unique. It is not when the batch gives
         the key to another row, and that row is there already: a key of a parent appeared before the
         old one, with other columns that are a key too, is gone.
         """
+        step = self.step(subgoal, "delete")
         verdict = decide_step(step, evidence, row)
         if verdict.kind is Kind.SELF_MAINTAINED and self.is_key_taken(step, row):
             verdict = Verdict(Kind.MISS, verdict.reason)

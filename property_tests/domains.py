@@ -27,10 +27,11 @@ Some features break the splitting argument and get more values:
 - Merging can falsify `!=` between variables, so splitting can add rows: the same remedy.
 - Comparisons with constants: a fresh value for each interval between them. Untyped columns also
   get a value of another type, which is neither smaller nor larger than any of them.
-- Order between variables: `SHARED` values for each interval between known values, for all
-  witnesses. That is many but not always enough. A disagreement that is found stays one; an
-  agreement is then only likely.
-- A parent row that a foreign key forces has fresh values of its own outside its key.
+- Order between variables: as many values for each interval between known values as variables are
+  ordered, in common for all witnesses. That is many but not always enough. A disagreement that is
+  found stays one; an agreement is then only likely.
+- A parent row that a foreign key forces takes known values or fresh ones of its own outside its
+  key.
 """
 
 from __future__ import annotations
@@ -64,7 +65,6 @@ Universe: TypeAlias = dict[str, set[Row]]
 Sort: TypeAlias = Hashable
 Node: TypeAlias = Hashable  # a Var, or a column as (relation, position)
 
-SHARED = 2
 ORDER = frozenset({"<", "<=", ">", ">="})
 FIRST_FRESH = 10_000  # above all values that cases use
 
@@ -122,19 +122,21 @@ class _Fresh:
     """The fresh values of one sort.
 
     A slot is an interval that the sort's comparisons tell apart, given by its type and its lower
-    end. Each owner (a witness's hidden variable) has one value per slot. In a shared sort an owner
-    may also take the values of earlier owners; in an ordered one all owners share `SHARED` values.
+    end. Each owner (a witness's hidden variable) has one value per slot. In a mergeable sort an
+    owner may also take the values of earlier owners. In an ordered one there are no owners: each
+    slot has `in_common` values for all.
     """
 
     slots: tuple[tuple[type, Value], ...]
-    is_shared: bool = False
-    is_ordered: bool = False
-    is_compared: bool = False
+    is_mergeable: bool = False
+    in_common: int = 0
     _values: dict[Hashable, tuple[Value, ...]] = field(default_factory=dict)
 
     def own(self, owner: Hashable) -> tuple[Value, ...]:
-        if self.is_ordered:
-            return tuple(_value(slot, i) for slot in self.slots for i in range(1, SHARED + 1))
+        if self.in_common:
+            return tuple(
+                _value(slot, number + 1) for slot in self.slots for number in range(self.in_common)
+            )
         if owner not in self._values:
             number = len(self._values) + 1
             self._values[owner] = tuple(_value(slot, number) for slot in self.slots)
@@ -142,7 +144,7 @@ class _Fresh:
 
     def own_and_earlier(self, owner: Hashable) -> tuple[Value, ...]:
         own = self.own(owner)
-        if self.is_ordered or not self.is_shared:
+        if self.in_common or not self.is_mergeable:
             return own
         owners = list(self._values)
         earlier = owners[: owners.index(owner)]
@@ -218,11 +220,12 @@ class Domain:
             for comparison in self.view.comparisons
             if self._sorts.find(comparison.variables()[0]) == sort
         ]
-        between = {c.operator for c in comparisons if len(c.variables()) == 2}
         is_typed = self.world.is_typed
-        if between & ORDER:
+        between = [c for c in comparisons if len(c.variables()) == 2]
+        ordered = {var for c in between if c.operator in ORDER for var in c.variables()}
+        if ordered:
             slots = _slots(self._known.get(sort, ()), is_typed=is_typed)
-            return _Fresh(slots, is_ordered=True, is_compared=True)
+            return _Fresh(slots, in_common=len(ordered))
         ends = [
             side
             for comparison in comparisons
@@ -230,11 +233,8 @@ class Domain:
             for side in comparison.constants()
         ]
         slots = _slots(ends, is_typed=is_typed) if ends else ((int, None),)
-        return _Fresh(
-            slots,
-            is_shared="!=" in between or self._is_determined(sort),
-            is_compared=bool(comparisons),
-        )
+        is_distinct = any(c.operator == "!=" for c in between)
+        return _Fresh(slots, is_mergeable=is_distinct or self._is_determined(sort))
 
     def _is_determined(self, sort: Sort) -> bool:
         """Whether a key determines a column of this sort."""
@@ -256,9 +256,9 @@ class Domain:
     def of_forced_column(self, owner: Hashable, relation: str, column: int) -> list[Value]:
         """What a column outside the key of a forced parent row may be."""
         sort = self._sorts.find((relation, column))
-        fresh = self._fresh_of(sort)
-        known = self._known.get(sort, ()) if fresh.is_compared else ()
-        return [*known, *fresh.own((owner, relation, column))]
+        fresh = self._fresh_of(sort).own((owner, relation, column))
+        null = [None] if self.has_nulls else []
+        return [*self._known.get(sort, ()), *fresh, *null]
 
 
 def _instances(domain: Domain, atom: Atom, owner: Hashable, fixed: Binding) -> Iterator[Row]:

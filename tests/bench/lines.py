@@ -184,17 +184,26 @@ def repeated(sizes: Sizes) -> Iterator[Line]:
     plan = selfmaint.parse(stream.STAFF).view("bosses").plan("staff", "insert")
     index = selfmaint.index(stream.bosses(people))
     yield rate("twice, with a key", plan, index, stream.new_staff(people, sizes.changes), sizes)
-    network = stream.legs(sizes.rows)
-    view = selfmaint.parse(stream.LEGS).view("trips")
-    index = selfmaint.index(stream.trips(network))
-    added = stream.new_legs(network, sizes.changes)
-    yield rate("twice, insert", view.plan("leg", "insert"), index, added, sizes)
-    removed = network[: sizes.changes]
-    yield rate("twice, delete", view.plan("leg", "delete"), index, removed, sizes)
+    for degree, target in ((4, DECISIONS), (10, None)):
+        network = stream.legs(sizes.rows, degree)
+        view = selfmaint.parse(stream.LEGS).view("trips")
+        index = selfmaint.index(stream.trips(network))
+        added = stream.new_legs(network, sizes.changes)
+        each = f"{2 * degree} rows each"  # a new leg goes on from the old ones and before them
+        yield rate(f"twice, insert {each}", view.plan("leg", "insert"), index, added, sizes, target)
+        removed = network[: sizes.changes]
+        yield rate(
+            f"twice, delete {each}", view.plan("leg", "delete"), index, removed, sizes, target
+        )
 
 
 def rate(
-    name: str, plan: Plan, index: RowIndex, changes: Sequence[Sequence[object]], sizes: Sizes
+    name: str,
+    plan: Plan,
+    index: RowIndex,
+    changes: Sequence[Sequence[object]],
+    sizes: Sizes,
+    target: float | None = DECISIONS,
 ) -> Line:
     """Decisions per second, once every lookup of the plan has built its index."""
     for change in changes[:3]:
@@ -210,7 +219,7 @@ def rate(
     taken = list(samples(decide_all, sizes.rounds))
     facts: Facts = {"changes": len(decided), "rows": len(index.rows)}
     facts.update((str(kind), number) for kind, number in sorted(kinds.items()))
-    return line(f"decide: {name}", "1/s", DECISIONS, taken, work=len(decided), facts=facts)
+    return line(f"decide: {name}", "1/s", target, taken, work=len(decided), facts=facts)
 
 
 Section = Callable[[Sizes], Iterator[Line]]

@@ -105,11 +105,12 @@ def new_staff(people: list[tuple[int, str, int]], count: int) -> list[Change]:
     return [(len(people) + i, f"new {i}", boss[2]) for i, boss in enumerate(bosses_of)]
 
 
-def legs(trips: int) -> list[tuple[int, int]]:
-    """A network in which about `trips` pairs of legs connect: ten legs leave every place."""
+def legs(trips: int, degree: int) -> list[tuple[int, int]]:
+    """A network in which about `trips` pairs of legs connect: `degree` legs leave every place."""
     draw = random.Random(SEED)
-    places = max(trips // 100, 3)
-    found = {(a, draw.randrange(places)) for a in range(places) for _ in range(min(10, places - 1))}
+    places = max(trips // degree**2, 3)
+    each = range(min(degree, places - 1))
+    found = {(a, draw.randrange(places)) for a in range(places) for _ in each}
     return sorted(found)
 
 

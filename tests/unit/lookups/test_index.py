@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import selfmaint
+from cq.types import Row
 from lookups.index import RowIndex
 from selfmaint import InputError
 
@@ -78,3 +83,30 @@ def test_decide_takes_an_index() -> None:
     plan = selfmaint.parse("v(X, Y, Z) :- r(X, Y), s(Y, Z).").view("v").plan("r", "insert")
     rows = [(9, 2, 5)]
     assert plan.decide(selfmaint.index(rows), (1, 2)) == plan.decide(rows, (1, 2))
+
+
+rows = st.frozensets(st.tuples(*[st.integers(0, 2)] * 3), max_size=20)
+
+
+@given(rows, st.lists(st.tuples(rows, rows), max_size=3))
+def test_a_changed_index_answers_like_a_new_one(
+    before: frozenset[Row], changes: list[tuple[frozenset[Row], frozenset[Row]]]
+) -> None:
+    changed = RowIndex(before, 3)
+    expected = before
+    for removed, added in changes:
+        changed = changed.changed(removed, added)
+        expected = (expected - removed) | added
+    fresh = RowIndex(expected, 3)
+    assert changed.rows == fresh.rows
+    assert changed.added == expected - before
+    assert changed.removed == before - expected
+    for columns in ((), (0,), (1, 2), (0, 1, 2)):
+        for values in product(range(3), repeat=len(columns)):
+            assert changed.has(columns, values) == fresh.has(columns, values)
+            assert changed.matching(columns, values) == fresh.matching(columns, values)
+            for gives in ((), (1,), (2, 0)):
+                found = changed.distinct(columns, values, gives)
+                assert found == fresh.distinct(columns, values, gives)
+    everything = frozenset(product(range(3), repeat=3))
+    assert changed.absent(everything) == everything - expected
