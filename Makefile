@@ -5,6 +5,7 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+SPARK_STAMP := $(VENV)/.spark-ready
 PIP := -m pip --disable-pip-version-check --quiet
 ARGS ?=
 
@@ -23,17 +24,43 @@ define need_python
   exit 1; }
 endef
 
+# Run when there is no Java that Spark can use. Debian releases differ in the ones they have.
+define install_java
+if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+  echo "Installing a Java runtime ..."; \
+  export DEBIAN_FRONTEND=noninteractive; \
+  { apt-get update; for release in 17 21; do \
+      apt-get install --yes --no-install-recommends "openjdk-$$release-jre-headless" && break; \
+    done; } >/dev/null 2>&1; \
+fi
+endef
+
+# Runs tests/spark on one kind of session.
+SPARK_TEST = $(BIN)/python -m pytest -m spark --durations=5 --durations-min=2 tests/spark $(ARGS)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format demo bench mutants wheel lock clean
+.PHONY: help setup spark test test-spark test-cluster test-connect check format
+.PHONY: demo bench mutants wheel lock clean
 
 help: ## show this list
 	@echo "Targets (make TARGET [ARGS=...]):"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## install the project and its development tools, as pinned, into .venv
 
+spark: setup $(SPARK_STAMP) ## add Spark, Delta and, where it may, Java
+
 test: setup ## run all tests that need no JVM (HYPOTHESIS_PROFILE=dev, ci or nightly; ci if unset)
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/python -m pytest --durations=5 --durations-min=2 $(ARGS)
+
+test-spark: spark ## run the Spark tests in one process
+	SPARK_TESTS_ON=local $(SPARK_TEST)
+
+test-cluster: spark ## run the Spark tests with executors that are processes of their own
+	SPARK_TESTS_ON=cluster $(SPARK_TEST)
+
+test-connect: spark ## run the Spark tests over Spark Connect
+	SPARK_TESTS_ON=connect $(SPARK_TEST)
 
 check: setup ## lint, formatting and types
 	$(BIN)/ruff check .
@@ -60,8 +87,8 @@ lock: ## pin the newest versions that pyproject.toml allows in constraints.txt
 	$(need_python)
 	@echo "Resolving the newest versions ..."
 	@rm -rf .lock && $(PYTHON) -m venv .lock
-	@.lock/bin/python $(PIP) install '.[dev]'
-	@{ echo "# Every package that '.[dev]' installs. Written by 'make lock'; do not edit."; \
+	@.lock/bin/python $(PIP) install '.[dev,spark]'
+	@{ echo "# Every package that '.[dev,spark]' installs. Written by 'make lock'; do not edit."; \
 	   .lock/bin/python $(PIP) freeze --exclude selfmaint; } > .lock/constraints.txt
 	@mv .lock/constraints.txt constraints.txt && rm -rf .lock
 	@echo "Wrote constraints.txt; 'make setup' installs it."
@@ -84,3 +111,11 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python $(PIP) install --constraint constraints.txt hatchling
 	@$(BIN)/python $(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
 	@echo "$(CURDIR)" > $(STAMP)
+
+$(SPARK_STAMP): $(STAMP) warehouse/jars.py warehouse/java.py warehouse/versions.py
+	@echo "Setting up Spark ..."
+	@$(BIN)/python $(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,spark]'
+	@$(BIN)/python -m warehouse.java 2>/dev/null || { $(install_java); true; }
+	@$(BIN)/python -m warehouse.java
+	@$(BIN)/python -m warehouse.jars
+	@touch $(SPARK_STAMP)

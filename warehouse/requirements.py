@@ -1,0 +1,127 @@
+"""What a session must have to keep Delta views, and what a given one lacks.
+
+Everything is asked through the session's public interface, so that the answer is the same for a
+classic session and for one over Spark Connect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from warehouse.errors import SetupError
+from warehouse.sparklog import silent_query_errors
+from warehouse.versions import DELTA, DELTA_PACKAGE, SPARK
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXTENSIONS: Final = "spark.sql.extensions"
+DELTA_EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
+CATALOG: Final = "spark.sql.catalog.spark_catalog"
+DELTA_CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+MEANING: Final = {
+    # A number that does not fit, or a text that is no number, is an error and not a NULL or
+    # another number that would go into a view unnoticed.
+    "spark.sql.ansi.enabled": "true",
+    # A time in a program or a change names no zone. Read in the machine's zone, the same view
+    # would hold other rows on another machine, and two times an hour apart could be one.
+    "spark.sql.session.timeZone": "UTC",
+}
+"""What decides what a value means. A view is right only if all that touch it agree on this."""
+
+SAME: Final = frozenset(("UTC", name) for name in ("Etc/UTC", "GMT", "Etc/GMT", "Z"))
+"""Needed values and other ways to write them."""
+
+
+class Remedy(StrEnum):
+    """What fills a gap."""
+
+    RUN = "run {name} {needed}"
+    BUILD = "build the session with {name}={needed}"
+    SET = "set {name}={needed}, also on a running session"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One thing that a session lacks.
+
+    Attributes:
+        name: a setting, or a program.
+        found: what the session has; None for nothing.
+        needed: the value or version it must have.
+        remedy: what to do about it.
+    """
+
+    name: str
+    found: str | None
+    needed: str
+    remedy: Remedy = Remedy.BUILD
+
+    def __str__(self) -> str:
+        todo = self.remedy.format(name=self.name, needed=self.needed)
+        return f"{todo} (now: {self.found or 'not set'})"
+
+
+class UnfitSessionError(SetupError):
+    """A session that cannot keep Delta views.
+
+    Attributes:
+        gaps: everything it lacks.
+    """
+
+    def __init__(self, gaps: tuple[Gap, ...]) -> None:
+        super().__init__("WH301", "this Spark session cannot keep Delta views", *map(str, gaps))
+        self.gaps = gaps
+
+
+def require(spark: SparkSession) -> SparkSession:
+    """The given session, if it can keep Delta views.
+
+    Raises:
+        UnfitSessionError: WH301, with everything that it lacks and what to set.
+    """
+    if gaps := tuple(_gaps(spark)):
+        raise UnfitSessionError(gaps)
+    return spark
+
+
+def _gaps(spark: SparkSession) -> Iterator[Gap]:
+    if spark.version != SPARK:
+        yield Gap("Spark", spark.version, SPARK, Remedy.RUN)
+
+    delta = _delta_version(spark)
+    if delta != DELTA:
+        found = f"Delta {delta}" if delta else "no Delta on the class path"
+        yield Gap("spark.jars.packages", found, DELTA_PACKAGE)
+
+    extensions = spark.conf.get(EXTENSIONS, None)
+    if DELTA_EXTENSION not in map(str.strip, (extensions or "").split(",")):
+        yield Gap(EXTENSIONS, extensions, ",".join(filter(None, [extensions, DELTA_EXTENSION])))
+
+    catalog = spark.conf.get(CATALOG, None)
+    if catalog != DELTA_CATALOG:
+        yield Gap(CATALOG, catalog, DELTA_CATALOG)
+
+    for name, needed in MEANING.items():
+        value = spark.conf.get(name)
+        if value != needed and (needed, value) not in SAME:
+            yield Gap(name, value, needed, Remedy.SET)
+
+
+def _delta_version(spark: SparkSession) -> str | None:
+    """The release of Delta on the session's class path; None if there is none.
+
+    A SQL function calls the method behind `io.delta.VERSION`, Delta's public constant.
+    """
+    from pyspark.errors import AnalysisException
+
+    try:
+        with silent_query_errors():
+            rows = spark.sql("SELECT reflect('io.delta.package', 'VERSION')").collect()
+    except AnalysisException:  # there is no such class
+        return None
+    return str(rows[0][0])

@@ -1,0 +1,176 @@
+"""A Spark session with Delta: built in one call, or checked if the user already has one.
+
+    spark = session()                    # on this machine, with what small batches need
+    spark = require(spark)               # one that exists, on any cluster or over Spark Connect
+
+A session does not depend on the machine it runs on: it needs no network, writes nothing to the
+screen, and reads times and numbers the same way everywhere (see `MEANING`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from warehouse.errors import SetupError
+from warehouse.jars import delta_jars
+from warehouse.java import check_java
+from warehouse.requirements import (
+    CATALOG,
+    DELTA_CATALOG,
+    DELTA_EXTENSION,
+    EXTENSIONS,
+    MEANING,
+    require,
+)
+from warehouse.sparklog import silence_query_errors, spark_log
+from warehouse.versions import check_versions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["require", "session"]
+
+JARS: Final = "spark.jars"
+MASTER: Final = "spark.master"
+ANY_CORES: Final = "local[*]"
+
+SMALL_BATCHES: Final = {
+    # Delta rebuilds a table's state in this many tasks after each commit. The default, 50, costs
+    # seconds for a table of a few files.
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # No progress bars: they would fill the log.
+    "spark.ui.showConsoleProgress": "false",
+}
+"""What makes small batches fast on any master."""
+
+ON_THIS_MACHINE: Final = {
+    # A web server that nobody looks at, on a port that may be taken.
+    "spark.ui.enabled": "false",
+    # One task per core and shuffle. The default, 200, costs half a second for a few rows.
+    "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
+    # Planning again between stages pays for itself on large data. A small MERGE takes twice as
+    # many jobs with it, and a fifth more processor time.
+    "spark.sql.adaptive.enabled": "false",
+    # Spark would ask the name service for this machine's address and listen there. Everything that
+    # talks to this driver is on this machine.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+"""The same for a master that begins with `local`; a cluster has its own right values."""
+
+_starting = threading.Lock()
+_built_with: dict[str, str] = {}
+"""The settings of the session that was built here last. Spark rewrites some when it starts."""
+
+
+def session(
+    *, master: str = ANY_CORES, app: str = "selfmaint", settings: Mapping[str, str] = {}
+) -> SparkSession:
+    """A Spark session that can keep Delta views; the running one, if there is one.
+
+    What Spark logs does not reach the screen. `SELFMAINT_SPARK_LOG` names a file to keep it in.
+
+    Example:
+        spark = session(settings={"spark.driver.memory": "4g"})
+
+    Args:
+        master: as in Spark. Not for the address of a Spark Connect server: build that session with
+            Spark's own builder and pass it to `require`. `{"spark.api.mode": "connect"}` in the
+            settings starts a Connect server here and returns a session with it.
+        app: the name that the cluster shows.
+        settings: Spark's, before our own defaults. `spark.jars` and `spark.sql.extensions` are
+            added to what Delta needs.
+    Raises:
+        SetupError: WH301 to WH304, WH306: what is missing, and what to do about it.
+    """
+    check_versions()
+    with _starting:
+        running = _running_session()
+        if running is None:
+            return require(_start(app, _all_settings(master, settings)))
+        _adapt(running, master, settings)
+        return require(running)
+
+
+def _all_settings(master: str, given: Mapping[str, str]) -> dict[str, str]:
+    own = {MASTER: master, CATALOG: DELTA_CATALOG, **MEANING, **SMALL_BATCHES}
+    if _is_local(master):
+        own |= ON_THIS_MACHINE
+    jars = ",".join(path.as_uri() for path in delta_jars())
+    together = {
+        key: ",".join(filter(None, [given.get(key), needed]))
+        for key, needed in ((EXTENSIONS, DELTA_EXTENSION), (JARS, jars))
+    }
+    return {**own, **given, **together}
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
+def _start(app: str, settings: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    check_java()
+    if _is_local(settings[MASTER]):
+        # Python workers run what this process runs. Spark would take the `python3` of the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    silence_query_errors()
+    with spark_log():
+        spark = builder.getOrCreate()
+    _built_with.clear()
+    _built_with.update(settings)
+    return spark
+
+
+def _running_session() -> SparkSession | None:
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+
+
+def _adapt(running: SparkSession, master: str, given: Mapping[str, str]) -> None:
+    """Give a running session the settings asked for, or say which it can no longer take.
+
+    The default master asks for nothing: `session()` is also how to get at the running session.
+    """
+    asked = [*given, *([MASTER] if master != ANY_CORES else [])]
+    wanted = _all_settings(master, given) if asked else {}
+    refused = [
+        f"{key} is {running.conf.get(key, None) or 'not set'}, asked for is {wanted[key]}"
+        for key in asked
+        if not _takes(running, key, wanted[key])
+    ]
+    if refused:
+        raise SetupError(
+            "WH306",
+            "a Spark session already runs here, and some settings can only be made before",
+            *refused,
+            "leave these settings out, or stop the running session first: `spark.stop()`",
+        )
+
+
+def _takes(running: SparkSession, key: str, value: str) -> bool:
+    """Whether the session has this setting, or could still be given it."""
+    from pyspark.errors import PySparkException
+
+    if running.conf.get(key, None) == value:
+        return True
+    if key == MASTER:  # can be set, to no effect
+        return False
+    try:
+        running.conf.set(key, value)
+    except PySparkException:
+        return _built_with.get(key) == value
+    return True
