@@ -183,22 +183,6 @@ def _meet(
     )
 
 
-def supported(step: Step, index: RowIndex, change: Row, reason: Reason) -> frozenset[Row]:
-    """The rows that the new view has because of an insertion that did not miss on `index`.
-
-    Precondition: all of Y is exposed (`INSERT_ALONE` or `INSERT_EXPOSED`). Then the evidence's rows
-    `[a', b, -]` are the rows of every relation row that looks like the change to the view.
-    """
-    last = reason.answers[-1] if reason.answers else None
-    if last is not None and last.found and last.test is Test.CONTRADICTION:
-        return frozenset()
-    if last is not None and last.found and last.test is Test.VDU:
-        return index.matching(last.lookup.columns, last.values)
-    assert step.vsm is not None
-    assert step.rows is not None
-    return new_rows(step.rows.cells, step.vsm.needs, index, change)
-
-
 def new_rows(
     cells: Sequence[Cell], needs: Sequence[Any], index: RowIndex, change: Row
 ) -> frozenset[Row]:

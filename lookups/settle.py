@@ -19,11 +19,11 @@ from cq.roles import roles
 from cq.syntax import Var
 from cq.types import Row
 from lookups.batch import Batch
-from lookups.decide import decide_step, mismatch, supported
+from lookups.decide import decide_step, mismatch
 from lookups.emit import emit_step
 from lookups.index import RowIndex
 from lookups.plan import ACTIONS, Action, Child, Rule, Step
-from lookups.verdict import Because, Kind, Reason, Test, Verdict
+from lookups.verdict import Because, Kind, Reason, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,14 @@ class _Run:
         return any(not self.batch.keeps_key(relation, child.key, row) for child in step.children)
 
     def work_through(self, subgoal: int) -> None:
-        """One subgoal's deletions, then its insertions, both on the view before the deletions."""
+        """One subgoal's deletions, then its insertions, both on the view before the deletions.
+
+        Nothing that an insertion relies on goes with these deletions, so nothing has to be put back
+        (design section 5.1). A deleted and an inserted row that look the same have cancelled out.
+        With all own and join variables exposed, rows that look different share no view row.
+        Otherwise only an exposed key lets a deletion remove rows, and with an exposed key an
+        insertion makes no VDU lookup.
+        """
         evidence = self.view
         removed: set[Row] = set()
         later = set(self.coming_or_going(subgoal, "delete"))
@@ -180,31 +187,10 @@ class _Run:
                 removed |= self.delete(subgoal, evidence, row).deletes
         added: set[Row] = set()
         for row in self.open[subgoal, "insert"]:
-            insertions = self.step(subgoal, "insert")
-            verdict = decide_step(insertions, evidence, row, self.batch.is_changed)
-            if verdict.kind is not Kind.MISS:
-                verdict, rows = self.after_deletions(insertions, evidence, removed, row, verdict)
-                added |= rows
-            self.record(subgoal, "insert", row, verdict)
+            step = self.step(subgoal, "insert")
+            verdict = decide_step(step, evidence, row, self.batch.is_changed)
+            added |= self.record(subgoal, "insert", row, verdict).inserts
         self.view = evidence.changed(removed, added)
-
-    @staticmethod
-    def after_deletions(
-        step: Step, evidence: RowIndex, removed: set[Row], row: Row, verdict: Verdict
-    ) -> tuple[Verdict, frozenset[Row]]:
-        """What a verdict means when its evidence is older than the subgoal's own deletions.
-
-        With all of Y exposed, the rows of the evidence that support the change belong to the new
-        view: where the deletions took them away they are put back. Otherwise the rows that went may
-        have had another hidden value, and the change is a miss.
-        """
-        if step.rule in (Rule.INSERT_EXPOSED, Rule.INSERT_ALONE):
-            return verdict, supported(step, evidence, row, verdict.reason)
-        shown = [a for a in verdict.reason.answers if a.test is Test.VDU and a.found]
-        taken = (evidence.matching(a.lookup.columns, a.values) & removed for a in shown)
-        if any(taken):
-            return Verdict(Kind.MISS, verdict.reason), frozenset()
-        return verdict, frozenset()
 
     def disappear(self, subgoal: int) -> None:
         """Deletions of a key that is gone for good: by now nothing refers to it any more.

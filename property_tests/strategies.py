@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import islice
 from random import Random
 from typing import Literal, TypeAlias
 
@@ -513,20 +514,39 @@ def batch_case(flavour: Flavour, seed: int, size: int) -> BatchCase:
     """The batch that flavour, seed and size determine: 1 to 8 net changes."""
     rng = Random(f"batch/{flavour.name}/{seed}/{size}")
     while True:
+        found = _batch(_scene(rng, flavour, size), seed, size)
+        if found is not None:
+            return found
+
+
+def batches_of_one_world(flavour: Flavour, seed: int, size: int, count: int) -> list[BatchCase]:
+    """Several batches, each on a database of its own, for one view."""
+    rng = Random(f"batches/{flavour.name}/{seed}/{size}")
+    while True:
         scene = _scene(rng, flavour, size)
-        draft = scene.database(size)
-        before = _freeze(draft)
-        rows = evaluate(scene.world.view, before)
-        if not rows and rng.random() < 0.7:
-            continue
-        for _ in range(rng.randint((size + 1) // 2, 2 * size)):
-            scene.edit(draft, rows)
-        scene.repair(draft)
-        after = _freeze(draft)
-        changes = _net(before, after)
-        if 1 <= len(changes) <= MOST_CHANGES:
-            rng.shuffle(changes)
-            return BatchCase(flavour, seed, size, scene.world, before, after, tuple(changes))
+        tries = (_batch(scene, seed, size) for _ in range(5 * count))
+        found = list(islice((case for case in tries if case is not None), count))
+        if len(found) == count:
+            return found
+
+
+def _batch(scene: _Scene, seed: int, size: int) -> BatchCase | None:
+    """A batch on a new database, if it comes out interesting and small."""
+    rng = scene.rng
+    draft = scene.database(size)
+    before = _freeze(draft)
+    rows = evaluate(scene.world.view, before)
+    if not rows and rng.random() < 0.7:
+        return None
+    for _ in range(rng.randint((size + 1) // 2, 2 * size)):
+        scene.edit(draft, rows)
+    scene.repair(draft)
+    after = _freeze(draft)
+    changes = _net(before, after)
+    if not 1 <= len(changes) <= MOST_CHANGES:
+        return None
+    rng.shuffle(changes)
+    return BatchCase(scene.flavour, seed, size, scene.world, before, after, tuple(changes))
 
 
 def size_at(index: int, count: int) -> int:

@@ -124,6 +124,13 @@ def test_same_key_and_null() -> None:
     assert evaluate(query, {"r": {(1, None, 2)}, "s": {(None,)}}) == set()
 
 
+def test_a_variable_refuses_null_for_the_one_that_it_replaces() -> None:
+    """B joins, A does not; both are one column of one row, which keeps the name A."""
+    query = minimized(KEYED + "v(K) :- r(K, A, _), r(K, B, _), s(B).")
+    assert print_rule(query.rule()) == "v(K) :- r(K, A, _), s(A)."
+    assert {var.name for var in query.non_null} == {"K", "A"}
+
+
 CHILDREN = """
 .decl orders(o: long, c: long, d: long) references customer(c), references day(d)
 .decl customer(c: long, region: string) key(c) references country(region)
@@ -165,6 +172,12 @@ CHAIN = """
 def test_guaranteed_through_another_guaranteed_subgoal(body: str) -> None:
     """Every child has its parent and every parent its grandparent, in whatever order they stand."""
     assert shown(CHAIN + f"v(A) :- {body}.") == "v(A) :- child(A)."
+
+
+def test_a_guaranteed_subgoal_that_goes_may_make_another_one_redundant() -> None:
+    """orders(O, C, D) is not implied by orders(O, C, E) while it is D, not E, that day needs."""
+    text = "v(O) :- orders(O, C, D), day(D, _), orders(O, C, E), late(E)."
+    assert shown(CHILDREN + text) == "v(O) :- orders(O, C, E), late(E)."
 
 
 def test_guaranteed_subgoal_that_refused_null_still_does() -> None:

@@ -101,6 +101,13 @@ def test_insertion_that_adds_only_rows_that_are_there() -> None:
     assert (verdict.kind, verdict.inserts) == ("unaffected", frozenset())
 
 
+def test_insertion_with_null_in_the_key_may_look_like_a_row_that_is_there() -> None:
+    """An exposed key makes the VDU lookup needless, but NULL in it tells no rows apart."""
+    text = ".decl r(k: long, x: long, h: long) key(k) v(K, X) :- r(K, X, _)."
+    verdict = plan(text).decide([(None, 1)], (None, 1, 2))
+    assert (verdict.kind, verdict.inserts) == ("unaffected", frozenset())
+
+
 def test_deletion_with_null_in_the_key_is_a_miss() -> None:
     """Keys do not tell rows with NULL apart, so another row may show the same."""
     text = ".decl r(k: long, x: long, h: long) key(k) v(K, X) :- r(K, X, _), s(X)."

@@ -105,6 +105,13 @@ def test_a_need_is_not_dropped_for_one_with_alternatives() -> None:
     assert lookup(c0=Given(0)) in lookups(found)
 
 
+def test_a_need_with_alternatives_is_dropped_for_the_same_lookup_without() -> None:
+    """v(x, -, -) must be there for s; then p(x) is, and nobody else need vouch for it."""
+    found = step("v(X, Y, Z) :- r(X, Y), p(X), p(Y), s(X, Z).")
+    assert found.vsm is not None
+    assert [need.subgoals for need in found.vsm.needs] == [(2,), (1, 3)]
+
+
 def test_same_alternatives_are_looked_up_once() -> None:
     """p(x, y) and p(y, x) are each shown by v(x, y) and by v(y, x): two needs, two lookups.
 

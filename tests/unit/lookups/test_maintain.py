@@ -122,6 +122,118 @@ def test_order_of_a_net_batch_does_not_matter() -> None:
     assert {outcome.questions for outcome in outcomes} == {()}
 
 
+def test_a_row_that_the_batch_changes_is_not_vouched_for() -> None:
+    """p(5) is gone for the first subgoal when r(5, 6) is decided, and still there for the last."""
+    changes = [("p", "delete", (5,)), ("r", "insert", (5, 6))]
+    after = {"p": {(1,), (6,)}, "r": {(1, 5), (1, 6), (5, 6)}}
+    outcome = run(view_of("v(X, Y) :- p(X), r(X, Y), p(Y)."), changes, after)
+    assert outcome.rows == {(1, 6)}
+
+
+def test_a_key_that_the_batch_changes_contradicts_nothing() -> None:
+    """The deletion of c(NULL, 7, 0, 0) misses; until the end c has two rows with the key a = 7."""
+    text = """
+    .decl c(b: long, a: long, x: long, h: long) key(b) key(a)
+    .decl r(a: long, x: long) key(a)
+    v(B, A, X) :- c(B, A, X, _), r(A, X).
+    """
+    changes = [
+        ("c", "delete", (None, 7, 0, 0)),
+        ("c", "insert", (3, 7, 1, 0)),
+        ("r", "delete", (7, 0)),
+        ("r", "insert", (7, 1)),
+    ]
+    outcome = run(view_of(text), changes, {"c": {(3, 7, 1, 0)}, "r": {(7, 1)}})
+    assert outcome.rows == {(3, 7, 1)}
+    assert outcome.questions == ()
+
+
+def test_a_contradicted_insertion_does_not_mind_deletions_of_its_relation() -> None:
+    """Y is hidden, but it is v(1, 5, 6) that shows c(5, 6), and so that there is no c(5, 9)."""
+    text = """
+    .decl r(k: long, a: long, b: long, y: long) key(k)
+    .decl c(a: long, b: long) key(a)
+    v(K, A, B) :- r(K, A, B, Y), c(A, B), s(Y).
+    """
+    changes = [("r", "delete", (1, 5, 6, 7)), ("r", "insert", (1, 5, 9, 7))]
+    outcome = run(view_of(text), changes, {"r": {(1, 5, 9, 7)}, "c": {(5, 6)}, "s": {(7,)}})
+    assert kinds(outcome) == ["self-maintained", "unaffected"]
+    assert outcome.questions == ()
+
+
+# Foreign keys: keys of parents appear first and disappear last
+
+
+def test_relations_that_refer_to_each_other_do_not_both_rely_on_it() -> None:
+    text = """
+    .decl a(k: long, x: string) key(k) references b(k)
+    .decl b(k: long, y: string) key(k) references a(k)
+    v(K, X, Y) :- a(K, X), b(K, Y).
+    """
+    changes = [("a", "insert", (1, "x")), ("b", "insert", (1, "y"))]
+    outcome = run(view_of(text), changes, {"a": {(1, "x")}, "b": {(1, "y")}})
+    assert outcome.rows == {(1, "x", "y")}
+    assert kinds(outcome) == ["unaffected", "self-maintained"]
+
+
+PARENT = """
+.decl g(k: long, z: string) key(k)
+.decl c(k: long) references g(k)
+.decl d(k: long) references g(k)
+"""
+
+
+def test_a_parent_that_nothing_refers_to_leaves_unseen() -> None:
+    changes = [("g", "delete", (6, "a"))]
+    after = {"g": {(5, "a")}, "c": {(5,)}}
+    outcome = run(view_of(PARENT + "v(Z) :- g(K, Z), c(K)."), changes, after)
+    assert kinds(outcome) == ["unaffected"]
+    assert rules(outcome) == ["foreign-key"]
+
+
+def test_a_parent_takes_along_the_rows_of_a_child_whose_deletion_missed() -> None:
+    """Another c(-, 5) could still show v(5, 'a'), but g(5, 'a') is gone and v shows all of it."""
+    text = """
+    .decl g(k: long, z: string) key(k)
+    .decl c(id: long, k: long) references g(k)
+    v(K, Z) :- g(K, Z), c(_, K).
+    """
+    changes = [("c", "delete", (1, 5)), ("g", "delete", (5, "a"))]
+    outcome = run(view_of(text), changes, {"g": {(6, "a")}, "c": {(2, 6)}})
+    assert kinds(outcome) == ["unaffected", "self-maintained"]
+    assert rules(outcome) == ["settled", "delete-exposed"]
+    assert outcome.questions == ()
+
+
+def test_a_grandparent_takes_along_the_rows_of_a_parent_whose_deletion_missed() -> None:
+    text = """
+    .decl g(k: long, z: string) key(k)
+    .decl p(id: long, k: long)  key(id) references g(k)
+    .decl c(id: long)           references p(id)
+    v(K, Z) :- g(K, Z), p(P, K), c(P).
+    """
+    changes = [("g", "delete", (5, "a")), ("p", "delete", (2, 5)), ("c", "delete", (2,))]
+    outcome = run(view_of(text), changes, {"g": set(), "p": set(), "c": set()})
+    assert kinds(outcome) == ["self-maintained", "unaffected", "unaffected"]
+    assert rules(outcome) == ["delete-exposed", "settled", "settled"]
+    assert outcome.questions == ()
+
+
+def test_a_missed_deletion_that_refers_to_another_parent_is_not_in_the_way() -> None:
+    changes = [("c", "delete", (5,)), ("g", "delete", (6, "a"))]
+    after = {"g": {(4, "a"), (5, "a")}, "c": {(4,)}}
+    outcome = run(view_of(PARENT + "v(Z) :- g(K, Z), c(K)."), changes, after)
+    assert kinds(outcome) == ["miss", "unaffected"]
+
+
+def test_one_child_that_is_gone_is_enough_for_a_parent_to_leave() -> None:
+    """The deletion of c(6) misses, but there is no d(6)."""
+    changes = [("c", "delete", (6,)), ("g", "delete", (6, "a"))]
+    after = {"g": {(5, "a")}, "c": {(5,)}, "d": {(5,)}}
+    outcome = run(view_of(PARENT + "v(Z) :- g(K, Z), c(K), d(K)."), changes, after)
+    assert kinds(outcome) == ["miss", "unaffected"]
+
+
 # 5.3: who answers what missed
 
 
@@ -186,6 +298,13 @@ def test_batch_knows_a_whole_row_without_a_key() -> None:
     assert rules(outcome) == ["batch", "batch"]
 
 
+def test_comparison_that_the_batch_decides() -> None:
+    text = ".decl s(y: long, z: long) key(y) v(X, Y, Z) :- r(X, Y), s(Y, Z), X < Z."
+    changes = [("r", "insert", (1, 2)), ("r", "insert", (9, 2)), ("s", "insert", (2, 3))]
+    outcome = run(view_of(text), changes, {"r": {(1, 2), (9, 2)}, "s": {(2, 3)}})
+    assert outcome.rows == {(1, 2, 3)}
+
+
 def test_missed_change_blocks_what_it_could_alter() -> None:
     """The settled view still shows v(7, 2, 5, 8), whose s(2, 5, a) is gone after the batch."""
     view = view_of("v(X, Y, Z, W) :- r(X, Y), s(Y, Z, _), t(X, W).")
@@ -211,6 +330,28 @@ def test_missed_change_of_another_key_blocks_nothing() -> None:
     outcome = run(view, changes, after)
     asked = {question.subgoals for question in outcome.questions if not question.is_slice}
     assert asked == {(2,)}
+
+
+def test_missed_change_of_a_key_that_differs_in_part_blocks_nothing() -> None:
+    view = view_of("v(X, Y, U, Z, W) :- r(X, Y, U), s(Y, U, Z, _), t(X, W).")
+    changes = [("s", "delete", (2, 4, 5, "a")), ("r", "insert", (1, 2, 3))]
+    after = {
+        "r": {(7, 2, 3), (7, 2, 4), (1, 2, 3)},
+        "s": {(2, 3, 6, "b"), (2, 4, 5, "b")},
+        "t": {(7, 8), (1, 9)},
+    }
+    outcome = run(view, changes, after)
+    asked = {question.subgoals for question in outcome.questions if not question.is_slice}
+    assert asked == {(2,)}
+
+
+def test_a_row_that_another_subgoal_shows_is_not_asked_for() -> None:
+    """t(5, -) is missing. p(5) and p(1) are not: v(1, 5, 8) shows both, in each other's place."""
+    view = view_of("v(X, Y, W) :- r(X, Y), p(X), p(Y), t(X, W).")
+    after = {"r": {(1, 5), (5, 1)}, "p": {(1,), (5,)}, "t": {(1, 8), (5, 9)}}
+    outcome = run(view, [("r", "insert", (5, 1))], after)
+    assert outcome.rows == {(1, 5, 8), (5, 1, 9)}
+    assert outcome.questions == (Question((3,), ("X",), ("W",), frozenset({(5,)})),)
 
 
 def test_missed_deletion_replaces_a_slice() -> None:
