@@ -16,9 +16,13 @@ that it still follows the profile.
 """
 
 import os
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# The doctests of these need Spark, which is an extra.
+collect_ignore_glob = [] if find_spec("pyspark") else ["lookups/spark/*"]
 
 settings.register_profile(
     "base", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True

@@ -180,6 +180,29 @@ def constant_family(value: object) -> str:
             raise AssertionError(f"no constant: {shown(value)}")
 
 
+def constant_type(value: object) -> Type:
+    """The narrowest type for a column that holds nothing but this constant.
+
+    Example:
+        >>> str(constant_type(Decimal("1.50"))), str(constant_type(7)), str(constant_type("EU"))
+        ('decimal(3,2)', 'long', 'string')
+    """
+    match value:
+        case bool():
+            return Type("boolean")
+        case int() if -_BOUNDS["long"] <= value < _BOUNDS["long"]:
+            return Type("long")
+        case int() | Decimal():
+            _, digits, exponent = Decimal(value).as_tuple()
+            assert isinstance(exponent, int)
+            scale = max(0, -exponent)
+            return Type("decimal", max(len(digits) + max(0, exponent), scale), scale)
+        case float():
+            return Type("double")
+        case _:
+            return Type(constant_family(value))
+
+
 _OPERATORS: Final[dict[str, Callable[[Any, Any], object]]] = {
     "=": operator.eq,
     "!=": operator.ne,

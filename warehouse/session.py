@@ -42,6 +42,9 @@ SMALL_BATCHES: Final = {
     # Delta rebuilds a table's state in this many tasks after each commit. The default, 50, costs
     # seconds for a table of a few files.
     "spark.databricks.delta.snapshotPartitions": "1",
+    # What is in one partition stays there. Spark would share it out again, in a shuffle per join,
+    # if it expects more than 128 MB, and of a batch that it has not seen it expects the worst.
+    "spark.sql.maxSinglePartitionBytes": str(2**62),
     # No progress bars: they would fill the log.
     "spark.ui.showConsoleProgress": "false",
 }

@@ -66,6 +66,9 @@ def session_arguments(tmp_path_factory: pytest.TempPathFactory) -> SessionArgume
         "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.executor.extraJavaOptions": JAVA_OPTIONS,
         "spark.sql.shuffle.partitions": "2",
+        # Compiling a query costs more than running it on a few rows.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("spark-warehouse")),
     }
     if spark_kind() == "connect":

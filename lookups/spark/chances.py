@@ -1,0 +1,265 @@
+"""The second chance of what missed (design section 5.3), for all of it at once.
+
+What a missed insertion still has to know is a set of *pieces*: a group of subgoals with values for
+its bound variables. Two changes that need the same group for the same values need the same piece,
+whoever knows the answer: a piece is asked and answered once.
+
+    piece      the number of the group
+    key        the values of its bound variables, as a struct of all variables
+    g          an answer: the values of its exposed variables, as a masked view row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from cq.partition import Group
+from cq.syntax import Const, Var
+from lookups.spark.bindings import Case
+from lookups.spark.columns import (
+    Names,
+    Sql,
+    all_of,
+    certain,
+    holds,
+    if_,
+    joined,
+    joined_on,
+    list_of,
+    with_columns,
+)
+from lookups.spark.probes import Families
+from lookups.spark.rounds import MISS
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A lookup in the settled view that answers a piece, where `condition` holds."""
+
+    family: int
+    key: Sql
+    condition: Sql
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A group as a kind of piece.
+
+    Args:
+        wanted: the exposed variables that the group binds.
+        ways: how the settled view may show it.
+        checked: subgoals whose missed changes could alter the answer, each with the bound variables
+            that it has in common with them.
+    """
+
+    number: int
+    group: Group
+    wanted: tuple[Var, ...]
+    ways: tuple[Way, ...]
+    checked: tuple[tuple[int, tuple[Var, ...]], ...]
+
+
+class Pieces:
+    """The groups that the changes of a batch may leave, by number."""
+
+    def __init__(self, names: Names, families: Families) -> None:
+        self._names = names
+        self._families = families
+        self._pieces: dict[Group, Piece] = {}
+
+    def of(self, group: Group) -> Piece:
+        if group not in self._pieces:
+            self._pieces[group] = self._piece(group)
+        return self._pieces[group]
+
+    def all(self) -> tuple[Piece, ...]:
+        return tuple(self._pieces.values())
+
+    def _piece(self, group: Group) -> Piece:
+        names, query = self._names, self._names.query
+        wanted = tuple(var for var in group.free if var in query.columns)
+        ways: tuple[Way, ...] = ()
+        checked: tuple[tuple[int, tuple[Var, ...]], ...] = ()
+        if not group.free:
+            ways = tuple(self._vouching(group))
+        elif all(var in query.columns for var in group.bound):
+            columns = {query.columns[var]: names.term(var) for var in group.bound}
+            gives = [query.columns[var] for var in wanted]
+            ways = (Way(self._families.number(columns, gives), names.mask(columns), "true"),)
+            checked = tuple(
+                (i, tuple(var for var in group.bound if var in query.variables[i]))
+                for i in group.subgoals
+            )
+        return Piece(len(self._pieces), group, wanted, ways, checked)
+
+    def _vouching(self, group: Group) -> list[Way]:
+        """View rows that show the ground row that the group is, in any subgoal of its relation."""
+        names, query = self._names, self._names.query
+        (subgoal,) = group.subgoals
+        atom = query.atoms[subgoal]
+        values = [names.term(term) for term in atom.terms]
+        ways = []
+        for other in query.occurrences(atom.predicate):
+            terms = query.atoms[other].terms
+            if not all(query.is_exposed(term) for term in terms):
+                continue
+            shown: dict[Var, Sql] = {}
+            conditions: list[Sql] = []
+            for term, value in zip(terms, values, strict=True):
+                if isinstance(term, Const):
+                    conditions.append(holds("=", value, names.constant(term)))
+                elif term in shown:
+                    conditions.append(holds("=", shown[term], value))
+                else:
+                    shown[term] = value
+                    if term in query.non_null:
+                        conditions.append(f"{value} IS NOT NULL")
+            columns = {query.columns[var]: value for var, value in shown.items()}
+            family = self._families.number(columns)
+            ways.append(Way(family, names.mask(columns), all_of(conditions)))
+        return ways
+
+
+def is_left(case: Case) -> Sql:
+    """Whether this group is left for a change, once the batch has bound what it can."""
+    return f"NOT dead AND mask IN ({', '.join(map(str, case.masks))})"
+
+
+def _piece(names: Names, piece: Piece) -> Sql:
+    return f"named_struct('piece', {piece.number}, 'key', {names.bound(piece.group.bound)})"
+
+
+def needed(names: Names, missed: DataFrame, left: Sequence[tuple[Case, Piece]]) -> DataFrame:
+    """The pieces that missed insertions of one subgoal need: `piece`, `key`."""
+    structs = [if_(is_left(case), _piece(names, piece)) for case, piece in left]
+    return missed.selectExpr(f"explode({list_of(structs)}) AS e").select("e.piece", "e.key")
+
+
+def settled_answers(
+    names: Names,
+    pieces: Sequence[Piece],
+    wanted: DataFrame,
+    missed: Mapping[int, DataFrame],
+    evidence: DataFrame,
+) -> DataFrame:
+    """What the settled view answers: `piece`, `key`, `g`. Pieces without an answer are left out.
+
+    Args:
+        wanted: distinct `piece`, `key`.
+        missed: the missed changes of each changed subgoal.
+    """
+    structs = [
+        if_(
+            f"piece = {piece.number} AND {way.condition}",
+            f"named_struct('f', {way.family}, 'k', {way.key})",
+        )
+        for piece in pieces
+        for way in piece.ways
+    ]
+    if not structs:
+        return wanted.where("false").selectExpr("piece", "key", f"{names.mask({})} AS g")
+    variables = [f"key.x{n} AS x{n}" for n in range(len(names.types))]
+    unpacked = wanted.selectExpr("piece", "key", *variables).withColumns(names.constants())
+    lookups = unpacked.selectExpr("piece", "key", f"explode({list_of(structs)}) AS e")
+    made = lookups.select("piece", "key", "e.f", "e.k")
+    found = joined_on(made, evidence, ("f", "k")).select("piece", "key", "g").distinct()
+    altered = _altered(names, pieces, wanted, missed)
+    return found if altered is None else joined_on(found, altered, ("piece", "key"), "left_anti")
+
+
+def _altered(
+    names: Names, pieces: Sequence[Piece], wanted: DataFrame, missed: Mapping[int, DataFrame]
+) -> DataFrame | None:
+    """Pieces whose answer a missed change may alter.
+
+    That is a change of one of its subgoals that does not differ on the key's variables.
+    """
+    checks = [
+        (piece.number, subgoal, shared)
+        for piece in pieces
+        for subgoal, shared in piece.checked
+        if subgoal in missed
+    ]
+    if not checks:
+        return None
+    of_pieces, of_changes = [], []
+    for number, (piece, subgoal, shared) in enumerate(checks):
+        terms = names.query.atoms[subgoal].terms
+        of_key = names.binding(shared, lambda var: f"key.{names.variable(var)}")
+        at = {var: f"c{terms.index(var)}" for var in shared}
+        of_pieces.append(
+            if_(f"piece = {piece}", f"named_struct('check', {number}, 'shared', {of_key})")
+        )
+        of_changes.append(
+            missed[subgoal].selectExpr(
+                f"{number} AS check", f"{names.binding(shared, at.__getitem__)} AS shared"
+            )
+        )
+    asked = wanted.selectExpr("piece", "key", f"explode({list_of(of_pieces)}) AS e")
+    asked = asked.select("piece", "key", "e.check", "e.shared")
+    changes = names.together(of_changes).distinct()
+    hits = joined_on(asked, changes, ("check", "shared"), "left_semi")
+    return hits.select("piece", "key").distinct()
+
+
+def completed_rows(
+    names: Names,
+    missed: DataFrame,
+    left: Sequence[tuple[Case, Piece]],
+    answers: DataFrame | None,
+) -> DataFrame:
+    """The view rows that missed insertions of one subgoal add, once all pieces have answers.
+
+    Args:
+        answers: None where nothing was left to ask.
+    """
+    query = names.query
+    rows = missed.where("NOT dead")
+    given: dict[Var, list[Sql]] = {}
+    for case, piece in left:
+        assert answers is not None
+        name = f"g{piece.number}"
+        of_piece = answers.where(f"piece = {piece.number}")
+        of_piece = of_piece.selectExpr("key AS answered", f"g AS {name}")
+        wanted = if_(is_left(case), names.bound(piece.group.bound))
+        rows = joined(with_columns(rows, {"wanted": wanted}), of_piece, "wanted = answered")
+        rows = rows.where("wanted IS NULL OR answered IS NOT NULL").drop("wanted", "answered")
+        for var in piece.wanted:
+            given.setdefault(var, []).append(f"{name}.h{query.columns[var]}")
+    cells = []
+    for i, (term, kind) in enumerate(zip(query.head, names.head, strict=True)):
+        if isinstance(term, Const):
+            value = names.constant(term)
+        else:  # bound by the change or the batch, or else by one group
+            own = [names.variable(term)] if term in names.types else []
+            value = f"coalesce({', '.join([*own, *given.get(term, []), 'NULL'])})"
+        cells.append(f"CAST({value} AS {kind}) AS h{i}")
+    return rows.selectExpr(*cells).distinct()
+
+
+def with_open(
+    names: Names,
+    frame: DataFrame,
+    left: Sequence[tuple[Case, Piece]],
+    open_pieces: DataFrame | None,
+) -> DataFrame:
+    """The parts with `pieces`, how many a missed insertion needs, and whether one is `open`.
+
+    An open piece is left for the source.
+    """
+    if open_pieces is None:
+        return with_columns(frame, {"pieces": "0", "open": "false"})
+    is_missed = f"insert AND kind = {MISS}"
+    structs = (
+        if_(f"{is_missed} AND {is_left(case)}", _piece(names, piece)) for case, piece in left
+    )
+    frame = with_columns(frame, {"needs": list_of(structs)})
+    frame = with_columns(frame, {"pieces": "size(needs)"})
+    asked = frame.selectExpr("id", "explode(needs) AS e").select("id", "e.piece", "e.key")
+    waiting = joined_on(asked, open_pieces, ("piece", "key"), "left_semi").select("id").distinct()
+    waiting = with_columns(waiting, {"open": "true"})
+    frame = joined_on(frame.drop("needs"), waiting, ("id",), "left")
+    return with_columns(frame, {"open": certain("open")})

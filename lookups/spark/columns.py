@@ -1,0 +1,231 @@
+"""Names and expressions: values, masked rows, comparisons, as expressions of Spark SQL.
+
+A view row is `h0, h1, ...`, a row of a relation `c0, c1, ...`, a variable of the query `x0, ...`, a
+constant of the query `q0, ...`: names by position. So an expression here consists of names that
+this package made, and nothing that a user wrote, neither a name nor a value, is ever part of its
+text. It is text because each operator of Spark's `Column` is a call into another process, and a
+batch needs thousands of them.
+
+A *masked* row is a struct of all columns of the view in which only some hold a value. All lookups
+of a batch have keys and answers of this one type, so they travel in one frame and meet the view in
+one join. Two structs are equal if their fields are, NULL being equal to NULL, as a lookup wants it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from typing import TypeAlias
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, StructType
+
+from cq.query import Query
+from cq.syntax import Comparison, Const, Operator, Term, Var
+from lookups.plan import Lookup, Ref, Screen
+
+MOST_ROWS = 2**31 - 1
+"""More rows than any frame of a small batch has."""
+
+Sql: TypeAlias = str
+"""An expression of Spark SQL over names that this package made."""
+
+
+def all_of(conditions: Iterable[Sql]) -> Sql:
+    return " AND ".join(f"({condition})" for condition in conditions) or "true"
+
+
+def any_of(conditions: Iterable[Sql]) -> Sql:
+    return " OR ".join(f"({condition})" for condition in conditions) or "false"
+
+
+def not_(condition: Sql) -> Sql:
+    return f"NOT ({condition})"
+
+
+def certain(condition: Sql) -> Sql:
+    """A condition that is false where it is unknown."""
+    return f"coalesce({condition}, false)"
+
+
+def if_(condition: Sql, value: Sql, otherwise: Sql = "NULL") -> Sql:
+    return f"CASE WHEN {condition} THEN {value} ELSE {otherwise} END"
+
+
+def list_of(structs: Iterable[Sql]) -> Sql:
+    """An array of those that are not NULL."""
+    return f"array_compact(array({', '.join(structs)}))"
+
+
+def with_columns(frame: DataFrame, columns: Mapping[str, Sql]) -> DataFrame:
+    return frame.withColumns({name: sf.expr(value) for name, value in columns.items()})
+
+
+def joined(left: DataFrame, right: DataFrame, condition: Sql, how: str = "left") -> DataFrame:
+    """A join of two frames of about the size of a batch, which do not share a name.
+
+    By sorting, whatever their size: the number of jobs must not depend on it.
+    """
+    return left.join(right.hint("merge"), sf.expr(condition), how)
+
+
+def joined_on(
+    left: DataFrame, right: DataFrame, names: Sequence[str], how: str = "inner"
+) -> DataFrame:
+    return left.join(right.hint("merge"), list(names), how)
+
+
+class Names:
+    """The columns of one view's frames, with their types.
+
+    Args:
+        head: the types of the view's columns.
+        variables: the types of the variables that a batch can bind.
+        is_small: every frame but the view fits one task, so that none of them is ever shuffled.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        head: Sequence[DataType],
+        variables: Mapping[Var, DataType],
+        *,
+        is_small: bool,
+    ) -> None:
+        self.query = query
+        self.is_small = is_small
+        self.head = tuple(kind.simpleString() for kind in head)
+        self.kinds = tuple(head)
+        self.types = {var: kind.simpleString() for var, kind in variables.items()}
+        self.number = {var: n for n, var in enumerate(self.types)}
+        self._constants = list(dict.fromkeys(_constants(query)))
+
+    # Frames
+
+    def together(self, frames: Sequence[DataFrame]) -> DataFrame:
+        """The rows of all frames."""
+        return self.gathered(reduce(DataFrame.unionByName, frames))
+
+    def gathered(self, frame: DataFrame) -> DataFrame:
+        """The frame in one partition, if the batch is small, so that joins need no shuffle.
+
+        The limit is never reached. Spark multiplies the sizes that it expects from join to join,
+        and would share the rows out again if it expects very many; a limit bounds what it expects.
+        """
+        return frame.coalesce(1).limit(MOST_ROWS) if self.is_small else frame
+
+    def kept(self, frame: DataFrame) -> DataFrame:
+        """The frame, computed once and cut off from how it was computed: one job."""
+        return self.gathered(frame).localCheckpoint(eager=True)
+
+    # View rows
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """The columns of a view row."""
+        return tuple(f"h{i}" for i in range(len(self.head)))
+
+    def mask(self, values: Mapping[int, Sql]) -> Sql:
+        """A struct of a view row with these values in these columns."""
+        return _struct((f"h{i}", values.get(i, "NULL"), kind) for i, kind in enumerate(self.head))
+
+    def masked(self, columns: Iterable[int]) -> Sql:
+        """A view row of which only these columns are kept."""
+        return self.mask({i: f"h{i}" for i in columns})
+
+    def unmasked(self, struct: str) -> list[Sql]:
+        """The columns of a masked row."""
+        return [f"{struct}.h{i} AS h{i}" for i in range(len(self.head))]
+
+    # Variables and constants
+
+    def variable(self, var: Var) -> str:
+        return f"x{self.number[var]}"
+
+    def constants(self) -> dict[str, Column]:
+        """The query's constants as columns, which frames of changes carry along."""
+        return {f"q{n}": sf.lit(value) for n, (_, value) in enumerate(self._constants)}
+
+    def constant(self, const: Const) -> str:
+        return f"q{self._constants.index((type(const.value), const.value))}"
+
+    def term(self, term: Term) -> Sql:
+        return self.constant(term) if isinstance(term, Const) else self.variable(term)
+
+    def given(self, ref: Ref) -> Sql:
+        """A value that the change determines, in a frame of changes."""
+        return self.constant(ref) if isinstance(ref, Const) else f"c{ref.position}"
+
+    def key(self, lookup: Lookup) -> Sql:
+        """What a change is looked up by, as a masked row."""
+        return self.mask({column: self.given(ref) for column, ref in lookup.pattern})
+
+    def binding(self, variables: Iterable[Var], value: Callable[[Var], Sql]) -> Sql:
+        """A struct of all variables in which only these hold a value."""
+        kept = set(variables)
+        return _struct(
+            (f"x{n}", value(var) if var in kept else "NULL", kind)
+            for n, (var, kind) in enumerate(self.types.items())
+        )
+
+    def bound(self, variables: Iterable[Var]) -> Sql:
+        return self.binding(variables, self.variable)
+
+    # Conditions
+
+    def comparison(self, comparison: Comparison) -> Sql:
+        return holds(comparison.operator, self.term(comparison.left), self.term(comparison.right))
+
+    def screen(self, screen: Screen) -> list[Sql]:
+        """What a change must pass, in the order in which the reference tests it."""
+        tests = ["false"] if screen.is_closed else []
+        tests += [holds("=", f"c{i}", self.constant(const)) for i, const in screen.constants]
+        tests += [f"c{i} IS NOT NULL" for i in screen.non_null]
+        tests += [holds("=", f"c{first}", f"c{second}") for first, second in screen.equal]
+        tests += [
+            holds(test.operator, self.given(test.left), self.given(test.right))
+            for test in screen.tests
+        ]
+        return tests
+
+
+def _struct(fields: Iterable[tuple[str, Sql, str]]) -> Sql:
+    cells = [f"'{name}', CAST({value} AS {kind})" for name, value, kind in fields]
+    # A struct has at least one field, also where nothing is bound.
+    return f"named_struct({', '.join([*cells, _PADDING])})"
+
+
+_PADDING = "'_', CAST(NULL AS boolean)"
+
+
+def _constants(query: Query) -> Iterable[tuple[type, object]]:
+    """By type too: 1 and true are equal to Python."""
+    terms = [*query.head, *(term for atom in query.atoms for term in atom.terms)]
+    terms += [
+        side for comparison in query.comparisons for side in (comparison.left, comparison.right)
+    ]
+    return ((type(term.value), term.value) for term in terms if isinstance(term, Const))
+
+
+_OPERATORS: dict[Operator, str] = {op: op for op in ("=", "!=", "<", "<=", ">", ">=")}
+
+
+def holds(operator: Operator, left: Sql, right: Sql) -> Sql:
+    """Whether a comparison is true; NULL makes it false."""
+    return certain(f"{left} {_OPERATORS[operator]} {right}")
+
+
+def first_failed(tests: Sequence[Sql]) -> Sql:
+    """The number of the first test that fails; NULL if all pass."""
+    cases = " ".join(f"WHEN NOT ({test}) THEN {number}" for number, test in enumerate(tests))
+    return f"CAST({f'CASE {cases} END' if cases else 'NULL'} AS int)"
+
+
+def numbered(frame: DataFrame, letter: str) -> DataFrame:
+    """The frame with its columns named by position."""
+    return frame.toDF(*(f"{letter}{i}" for i in range(len(frame.columns))))
+
+
+def kinds(schema: StructType) -> tuple[DataType, ...]:
+    return tuple(field.dataType for field in schema.fields)

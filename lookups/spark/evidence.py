@@ -1,0 +1,191 @@
+"""One scan of the view that answers every lookup of a batch.
+
+The scan returns, for each family and key that the batch asks about, the distinct values that the
+matching rows give, each with the number of rows that give it. With the counts the batch's own
+deletions and insertions are subtracted and added later, without another scan:
+
+    f   the family            g   what the rows give, as a masked row
+    k   the key, masked       n   how many rows give it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+)
+
+from cq.syntax import Var
+from lookups.spark.columns import Names, Sql, all_of, any_of, certain, if_, list_of, with_columns
+from lookups.spark.probes import Families
+
+MOST_BROADCAST = 200_000
+"""Keys of a pattern that every executor gets in full. More are joined by shuffling the view."""
+
+ORDERED: tuple[type[DataType], ...] = (
+    BooleanType,
+    ByteType,
+    ShortType,
+    IntegerType,
+    LongType,
+    DecimalType,
+    DateType,
+    StringType,
+)
+"""Types whose values come to the driver and go back as they are. A time does not: Python's has no
+type of its own for one without a zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """How many keys a pattern is asked for, and the least and the greatest value per column."""
+
+    keys: int
+    ends: Mapping[int, tuple[object, object]]
+
+
+def ranges(names: Names, families: Families, keys: DataFrame) -> dict[int, Range]:
+    """What the keys of each pattern span; patterns without keys are left out.
+
+    One job, which returns one row per pattern.
+    """
+    sortable = [i for i, kind in enumerate(names.kinds) if isinstance(kind, ORDERED)]
+    figures = ["count(1) AS keys"]
+    for i in sortable:
+        column = f"k.h{i}"
+        figures += [f"count({column}) AS n{i}", f"min({column}) AS low{i}"]
+        figures.append(f"max({column}) AS high{i}")
+    found: dict[int, Range] = {}
+    for row in keys.groupBy("p").agg(*map(sf.expr, figures)).collect():
+        pattern = families.patterns[row["p"]]
+        ends = {
+            i: (row[f"low{i}"], row[f"high{i}"])
+            for i in pattern
+            if i in sortable and row[f"n{i}"] == row["keys"]
+        }
+        found[row["p"]] = Range(row["keys"], ends)
+    return found
+
+
+def within(spans: Mapping[int, Range]) -> Column | None:
+    """What every row that a lookup can find fulfils, from the keys alone; None if that is nothing.
+
+    So Delta can leave out files. The ends are values of the batch: they become literals, not text.
+    """
+    arms = []
+    for span in spans.values():
+        if not span.ends:
+            return None
+        sides = (
+            sf.col(f"h{i}").between(sf.lit(low), sf.lit(high))
+            for i, (low, high) in span.ends.items()
+        )
+        arms.append(reduce(Column.__and__, sides))
+    return reduce(Column.__or__, arms)
+
+
+def scan(
+    names: Names,
+    families: Families,
+    view: DataFrame,
+    keys: DataFrame,
+    spans: Mapping[int, Range],
+) -> DataFrame:
+    """The evidence that the view holds about these keys.
+
+    Args:
+        view: its rows, with columns by position.
+        keys: distinct `p`, `k`: the number of a pattern and a masked key.
+    """
+    pruning = within(spans)
+    rows = view if pruning is None else view.where(pruning)
+    patterns = families.patterns
+    for p, span in spans.items():
+        rows = _marked(names, rows, keys, p, patterns[p], span.keys)
+    rows = rows.where(any_of(f"m{p}" for p in spans))
+    structs = [
+        if_(f"m{p}", _entry(names, number, family.pattern, family.gives))
+        for family, number in families.numbers.items()
+        if (p := patterns.index(family.pattern)) in spans
+    ]
+    return _grouped(_exploded(rows, structs, ()), "count(1)")
+
+
+def _marked(
+    names: Names,
+    rows: DataFrame,
+    keys: DataFrame,
+    number: int,
+    pattern: Sequence[int],
+    count: int,
+) -> DataFrame:
+    mark = f"m{number}"
+    if not pattern:
+        return with_columns(rows, {mark: "true"})
+    columns = {i: f"k{number}_{i}" for i in pattern}
+    wanted = keys.where(f"p = {number}").selectExpr(
+        *(f"k.h{i} AS {name}" for i, name in columns.items()), f"true AS {mark}"
+    )
+    wanted = sf.broadcast(wanted) if count <= MOST_BROADCAST else wanted.hint("merge")
+    same = all_of(f"h{i} {_equals(names, i)} {name}" for i, name in columns.items())
+    rows = rows.join(wanted, sf.expr(same), "left").drop(*columns.values())
+    return with_columns(rows, {mark: certain(mark)})
+
+
+def _equals(names: Names, column: int) -> str:
+    """How a column of the view compares: null-safely where it may hold NULL."""
+    term = names.query.head[column]
+    return "=" if isinstance(term, Var) and term in names.query.non_null else "<=>"
+
+
+def _entry(names: Names, number: int, pattern: Sequence[int], gives: Sequence[int]) -> Sql:
+    key, given = names.masked(pattern), names.masked(gives)
+    return f"named_struct('f', {number}, 'k', {key}, 'g', {given})"
+
+
+def _exploded(rows: DataFrame, structs: Sequence[Sql], kept: Sequence[str]) -> DataFrame:
+    entries = rows.selectExpr(*kept, f"explode({list_of(structs)}) AS e")
+    return entries.selectExpr(*kept, "e.f", "e.k", "e.g")
+
+
+def _grouped(entries: DataFrame, count: Sql) -> DataFrame:
+    return entries.groupBy("f", "k", "g").agg(sf.expr(f"CAST({count} AS bigint)").alias("n"))
+
+
+def at(
+    names: Names,
+    families: Families,
+    before: DataFrame,
+    deltas: Sequence[DataFrame],
+    wanted: Collection[int],
+) -> DataFrame:
+    """The evidence after the changes `deltas` of the view, for some families: `f`, `k`, `g`.
+
+    Args:
+        before: the evidence of the scan.
+        deltas: view rows with `n`, 1 for a row that came and -1 for one that went.
+    """
+    numbers = sorted(set(wanted))
+    evidence = before.where(f"f IN ({', '.join(map(str, numbers)) or 'NULL'})")
+    if not deltas or not numbers:
+        return evidence.select("f", "k", "g")
+    structs = [
+        _entry(names, number, families.of(number).pattern, families.of(number).gives)
+        for number in numbers
+    ]
+    changed = [_exploded(delta, structs, ("n",)).select("f", "k", "g", "n") for delta in deltas]
+    together = names.together([evidence, *changed])
+    return _grouped(together, "sum(n)").where("n > 0").select("f", "k", "g")

@@ -1,0 +1,140 @@
+"""A change as it meets one subgoal: everything that the batch alone says about it.
+
+One frame per changed subgoal, a row per change of its relation:
+
+    id, insert       which change, and its action
+    c0, c1, ...      the change's row
+    q0, q1, ...      the constants of the query
+    failed           the number of the first test of the screen that it fails; NULL: it matches
+    unseen           the batch also does the opposite to a row that looks the same to the view
+    kept0, ...       the batch replaces the row by one with the same key, per key referred to
+    fleeting         it makes such a key come or go
+    taken            a deletion: its key belongs to an inserted row that is there already
+    guard0, ...      the batch changes the row that a lookup would vouch for
+    mask, dead       an insertion: which subgoals the batch binds, and whether that leaves nothing
+    x0, x1, ...      an insertion: the variables bound by the change and by the batch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from cq.query import Query
+from cq.roles import roles
+from cq.syntax import Var
+from lookups.plan import Step
+from lookups.spark.bindings import Resolution, bind
+from lookups.spark.columns import (
+    Names,
+    Sql,
+    all_of,
+    any_of,
+    certain,
+    first_failed,
+    joined,
+    with_columns,
+)
+from lookups.spark.probes import Guard, Probes
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One changed subgoal: its frame of parts and its steps."""
+
+    subgoal: int
+    insert: Probes
+    delete: Probes
+    frame: DataFrame
+
+
+OPEN: Sql = "failed IS NULL AND NOT unseen"
+"""Parts that are still to be decided by lookups, or put off."""
+
+LOOKED_UP: Sql = f"{OPEN} AND NOT fleeting"
+
+
+def parts_of(
+    names: Names,
+    changes: Mapping[str, DataFrame],
+    subgoal: int,
+    insert: Probes,
+    delete: Probes,
+    resolutions: Sequence[Resolution],
+) -> DataFrame:
+    """The parts of `subgoal`, not yet computed."""
+    query = names.query
+    frame = changes[query.atoms[subgoal].predicate].withColumns(names.constants())
+    frame = with_columns(frame, {"failed": first_failed(names.screen(insert.step.screen))})
+    frame = with_columns(frame, {"unseen": _unseen(query, subgoal)})
+    keys = child_keys(insert.step)
+    kept = {f"kept{n}": _both(key, "insert", "NOT insert") for n, key in enumerate(keys)}
+    frame = with_columns(frame, kept) if kept else frame
+    frame = with_columns(frame, {"fleeting": any_of(f"NOT {name}" for name in kept)})
+    frame = with_columns(frame, {"taken": _taken(delete.step)})
+    for number, guard in enumerate(insert.guards):
+        frame = _guarded(names, frame, f"guard{number}", guard, changes)
+    frame = with_columns(frame, {**_start(names, subgoal), "mask": "0", "dead": "false"})
+    return bind(names, frame, changes, resolutions, roles(query, subgoal).tests)
+
+
+def child_keys(step: Step) -> tuple[tuple[int, ...], ...]:
+    """The keys of a relation that foreign keys of the view refer to."""
+    return tuple(dict.fromkeys(child.key for child in step.children))
+
+
+def _over(columns: Sequence[int]) -> Sql:
+    by = ", ".join(f"c{i}" for i in columns)
+    return f"OVER (PARTITION BY {by or '0'})"
+
+
+def _both(columns: Sequence[int], insert: Sql, delete: Sql) -> Sql:
+    """Whether rows with the same values in these columns include one of each kind."""
+    over = _over(columns)
+    return f"max({insert}) {over} AND max({delete}) {over}"
+
+
+def _unseen(query: Query, subgoal: int) -> Sql:
+    """Deleted and inserted rows that the view cannot tell apart cancel out."""
+    found = roles(query, subgoal)
+    seen = {*found.join, *(var for var in found.own if var in query.columns)}
+    terms = query.atoms[subgoal].terms
+    if all(term in seen for term in terms if isinstance(term, Var)):
+        return "false"  # rows that match and look the same are the same row
+    at = [i for i, term in enumerate(terms) if term in seen]
+    both = _both(at, "failed IS NULL AND insert", "failed IS NULL AND NOT insert")
+    return f"failed IS NULL AND {both}"
+
+
+def _taken(step: Step) -> Sql:
+    """Deletions whose exposed key a row has that appeared before: see `settle.is_key_taken`."""
+    if not step.key:
+        return "false"
+    there = "insert AND failed IS NULL AND (unseen OR fleeting)"
+    return f"NOT insert AND max({there}) {_over(step.key)}"
+
+
+def _guarded(
+    names: Names, frame: DataFrame, name: str, guard: Guard, changes: Mapping[str, DataFrame]
+) -> DataFrame:
+    if guard.relation not in changes:
+        return with_columns(frame, {name: "false"})
+    keys = [f"k{n}" for n in range(len(guard.columns))]
+    picked = [f"c{i} AS {key}" for i, key in zip(guard.columns, keys, strict=True)]
+    changed = changes[guard.relation].selectExpr(*picked).distinct()
+    changed = with_columns(changed, {name: "true"})
+    values = zip(keys, guard.values, strict=True)
+    same = all_of(f"{key} <=> {names.given(ref)}" for key, ref in values)
+    frame = joined(frame, changed, same).drop(*keys)
+    return with_columns(frame, {name: certain(name)})
+
+
+def _start(names: Names, subgoal: int) -> dict[str, Sql]:
+    """The variables that an insertion binds by itself."""
+    terms = names.query.atoms[subgoal].terms
+    return {
+        names.variable(var): f"CAST({f'c{terms.index(var)}' if var in terms else 'NULL'} AS {kind})"
+        for var, kind in names.types.items()
+    }

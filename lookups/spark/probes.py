@@ -1,0 +1,252 @@
+"""What a batch looks up, before it is looked up: patterns, families, and the probes of each step.
+
+A *family* is a pattern of view columns together with the columns whose values are wanted. Every
+lookup of a plan belongs to one; its key is a masked row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from cq.syntax import Var
+from lookups.plan import (
+    DELETIONS,
+    Alternative,
+    Contradiction,
+    Given,
+    Lookup,
+    Ref,
+    Rule,
+    Step,
+)
+from lookups.spark.columns import Names, Sql, all_of, any_of, if_, not_
+from lookups.verdict import Test
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A pattern, and what the rows that match it are asked for."""
+
+    pattern: tuple[int, ...]
+    gives: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Families:
+    """Every family of a batch, numbered in the order of first use."""
+
+    numbers: dict[Family, int] = field(default_factory=dict)
+
+    def number(self, pattern: Iterable[int], gives: Iterable[int] = ()) -> int:
+        family = Family(tuple(sorted(set(pattern))), tuple(sorted(set(gives))))
+        return self.numbers.setdefault(family, len(self.numbers))
+
+    @property
+    def patterns(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(dict.fromkeys(family.pattern for family in self.numbers))
+
+    def of(self, number: int) -> Family:
+        return list(self.numbers)[number]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A row of another relation that the view vouches for only while the batch leaves it alone."""
+
+    relation: str
+    columns: tuple[int, ...]
+    values: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One lookup of a step, in the order in which the step asks.
+
+    Args:
+        contradiction: what a row must differ on.
+        guard: the position among the step's guards of the row that must not be changing.
+        need: with a VSM lookup, the number of its need.
+        alternative: with a VSM lookup, which way to meet its need it is.
+    """
+
+    test: Test
+    lookup: Lookup
+    family: int
+    contradiction: Contradiction | None = None
+    guard: int | None = None
+    need: int | None = None
+    alternative: Alternative | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """The lookups of one step.
+
+    Args:
+        shown: the view rows that show the change's values.
+        all_rows: the family that gives these rows whole: a deletion removes them, and an insertion
+            that misses may add rows that are there already. None where that cannot be.
+        giving: need to family, for needs whose answers make the new rows.
+    """
+
+    step: Step
+    questions: tuple[Question, ...]
+    guards: tuple[Guard, ...]
+    shown: Lookup
+    all_rows: int | None
+    giving: dict[int, int]
+
+
+def probes_of(names: Names, families: Families, step: Step) -> Probes:
+    """The lookups of `step`."""
+    everything = range(len(names.head))
+    guards: dict[Guard, int] = {}
+    questions: list[Question] = []
+    if step.vdu is not None:
+        questions.append(Question(Test.VDU, step.vdu, families.number(step.vdu.columns)))
+    for contradiction in step.contradictions:
+        lookup = contradiction.lookup
+        family = families.number(lookup.columns, (i for i, _ in contradiction.differs))
+        columns, refs = zip(*contradiction.key, strict=True)
+        number = guards.setdefault(Guard(contradiction.relation, columns, refs), len(guards))
+        questions.append(Question(Test.CONTRADICTION, lookup, family, contradiction, number))
+    giving: dict[int, int] = {}
+    for n, need in enumerate(step.vsm.needs if step.vsm is not None else ()):
+        own, *others = need.alternatives
+        family = families.number(own.lookup.columns, need.gives)
+        if need.gives:
+            giving[n] = family
+        questions.append(Question(Test.VSM, own.lookup, family, need=n, alternative=own))
+        if not others:
+            continue
+        assert need.instance is not None
+        values = need.instance.values
+        watched = Guard(need.instance.relation, tuple(range(len(values))), values)
+        number = guards.setdefault(watched, len(guards))
+        questions += [
+            Question(
+                Test.VSM,
+                other.lookup,
+                families.number(other.lookup.columns),
+                guard=number,
+                need=n,
+                alternative=other,
+            )
+            for other in others
+        ]
+    shown = _shown(names, step.subgoal)
+    all_rows = None
+    if step.rule in DELETIONS or step.rule in (Rule.INSERT_HIDDEN, Rule.INSERT_NEVER):
+        all_rows = families.number(shown.columns, everything)
+    return Probes(step, tuple(questions), tuple(guards), shown, all_rows, giving)
+
+
+def _shown(names: Names, subgoal: int) -> Lookup:
+    """`[a', b', -]`: the rows that show the change's values."""
+    cells: dict[int, Ref] = {}
+    for position, term in enumerate(names.query.atoms[subgoal].terms):
+        if isinstance(term, Var) and term in names.query.columns:
+            cells.setdefault(names.query.columns[term], Given(position))
+    return Lookup(tuple(sorted(cells.items(), key=lambda cell: cell[0])))
+
+
+# What lookups found, as bits
+
+
+BITS = 60
+"""Lookups whose answers one number holds."""
+
+
+def words(probes: Probes) -> int:
+    """How many numbers hold the answers to all lookups of a step."""
+    return len(probes.questions) // BITS + 1
+
+
+def found(number: int) -> Sql:
+    """Whether lookup `number` found a row."""
+    word, bit = divmod(number, BITS)
+    return f"(found{word} & {1 << bit}L) != 0"
+
+
+def as_words(conditions: Sequence[Sql], count: int) -> list[Sql]:
+    """Conditions as bits of numbers."""
+    sums = ["0L"] * count
+    for number, condition in enumerate(conditions):
+        word, bit = divmod(number, BITS)
+        sums[word] += f" + {if_(condition, f'{1 << bit}L', '0L')}"
+    return sums
+
+
+def answered(names: Names, probes: Probes) -> list[Sql]:
+    """For each lookup whether it finds a row and its answer counts: its guard and condition hold.
+
+    Whether the reference gets as far as asking is left out: where it does not, something else has
+    settled the matter, and the outcome is the same.
+    """
+    return [
+        all_of([*_usable(names, question), found(number)])
+        for number, question in enumerate(probes.questions)
+    ]
+
+
+def asked(names: Names, probes: Probes) -> list[Sql]:
+    """Which lookups the reference makes, given what they find: it stops at the first that settles.
+
+    Every need is asked even after one failed, but of a need only until one alternative answers.
+    """
+    answers = answered(names, probes)
+    columns = []
+    for number, question in enumerate(probes.questions):
+        earlier = (
+            answers[n]
+            for n, other in enumerate(probes.questions[:number])
+            if other.test is not Test.VSM or other.need == question.need
+        )
+        columns.append(all_of([not_(any_of(earlier)), *_usable(names, question)]))
+    return columns
+
+
+def _usable(names: Names, question: Question) -> list[Sql]:
+    """What must hold for the lookup to be made at all for a change."""
+    if question.guard is None:
+        return []
+    condition = question.alternative.condition if question.alternative is not None else ()
+    equal = (f"{names.given(e.left)} <=> {names.given(e.right)}" for e in condition)
+    return [f"NOT guard{question.guard}", *equal]
+
+
+def settling(names: Names, probes: Probes) -> Sql:
+    """Whether VDU or a contradiction shows an insertion without effect."""
+    answers = answered(names, probes)
+    return any_of(
+        answers[n] for n, question in enumerate(probes.questions) if question.test is not Test.VSM
+    )
+
+
+def meeting(names: Names, probes: Probes) -> Sql:
+    """Whether every need of an insertion is met."""
+    step = probes.step
+    if step.vsm is None or step.rows is None:
+        return "false"
+    answers = answered(names, probes)
+    return all_of(
+        any_of(answers[n] for n, question in enumerate(probes.questions) if question.need == need)
+        for need in range(len(step.vsm.needs))
+    )
+
+
+def probe_structs(names: Names, probes: Probes) -> list[Sql]:
+    """One struct per lookup of a change: its bit, family, key, and what it must differ from."""
+    structs = []
+    for number, question in enumerate(probes.questions):
+        word, bit = divmod(number, BITS)
+        contradiction = question.contradiction
+        differs = contradiction.differs if contradiction is not None else ()
+        other = names.mask({i: names.given(ref) for i, ref in differs})
+        structs.append(
+            f"named_struct('word', {word}, 'bit', {1 << bit}L, 'f', {question.family}, "
+            f"'k', {names.key(question.lookup)}, "
+            f"'differs', {str(contradiction is not None).lower()}, 'w', {other})"
+        )
+    return structs

@@ -1,0 +1,232 @@
+"""Subgoal by subgoal, as in `lookups.settle`: verdicts from the view, and what they change.
+
+A decided frame has, beside the columns of the parts:
+
+    kind       how the verdict stands, as in `KINDS`; NULL while a deletion waits for the end
+    rule       what decided
+    asked0..   which lookups were made, as bits in the order of the step's questions
+    found0..   which lookups found a row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from lookups.plan import Child, Found, Rule
+from lookups.spark.columns import (
+    Names,
+    Sql,
+    all_of,
+    any_of,
+    certain,
+    if_,
+    joined,
+    joined_on,
+    with_columns,
+)
+from lookups.spark.parts import LOOKED_UP, Changed, child_keys
+from lookups.spark.probes import (
+    Probes,
+    as_words,
+    asked,
+    found,
+    meeting,
+    probe_structs,
+    settling,
+    words,
+)
+from lookups.verdict import Because, Kind
+
+KINDS: tuple[Kind, ...] = (Kind.IRRELEVANT, Kind.UNAFFECTED, Kind.SELF_MAINTAINED, Kind.MISS)
+"""By number, so that the greatest of a change's parts is the verdict on the change."""
+
+IRRELEVANT, UNAFFECTED, SELF_MAINTAINED, MISS = range(len(KINDS))
+
+
+def families_of(changed: Changed) -> set[int]:
+    """The families that deciding a subgoal needs."""
+    numbers = set()
+    for probes in (changed.insert, changed.delete):
+        numbers |= {question.family for question in probes.questions} | set(probes.giving.values())
+    if changed.delete.all_rows is not None:
+        numbers.add(changed.delete.all_rows)
+    return numbers
+
+
+def looked_up(
+    names: Names, frame: DataFrame, changed: Changed, evidence: DataFrame, which: Sql
+) -> DataFrame:
+    """The parts with what their lookups found; `which` says of which parts lookups are made."""
+    probes = [
+        frame.where(f"{which} AND {action}").selectExpr(
+            "id", f"explode(array({', '.join(probe_structs(names, of_action))})) AS q"
+        )
+        for action, of_action in (("insert", changed.insert), ("NOT insert", changed.delete))
+        if of_action.questions
+    ]
+    size = max(words(changed.insert), words(changed.delete))
+    columns = [f"found{word}" for word in range(size)]
+    if not probes:
+        return with_columns(frame, dict.fromkeys(columns, "0L"))
+    made = names.together(probes).select("id", "q.*")
+    rows = joined_on(made, evidence, ("f", "k")).where("NOT differs OR NOT (g <=> w)")
+    bits = [
+        sf.expr(f"bit_or({if_(f'word = {word}', 'bit', '0L')})").alias(name)
+        for word, name in enumerate(columns)
+    ]
+    frame = joined_on(frame, rows.groupBy("id").agg(*bits), ("id",), "left")
+    return with_columns(frame, {name: f"coalesce({name}, 0L)" for name in columns})
+
+
+def decided(names: Names, frame: DataFrame, changed: Changed, *, waits: bool) -> DataFrame:
+    """The verdicts of one round, from what the lookups found.
+
+    Args:
+        waits: something may stand in the way of deletions of a key that goes for good.
+    """
+    insert, delete = changed.insert, changed.delete
+    waiting = f"NOT insert AND fleeting AND {str(waits).lower()}"
+    kind = (
+        f"CASE WHEN failed IS NOT NULL THEN {IRRELEVANT} WHEN unseen THEN {UNAFFECTED} "
+        f"WHEN {waiting} THEN NULL WHEN fleeting THEN {UNAFFECTED} "
+        f"WHEN insert THEN {_insertion_kind(names, insert)} "
+        f"ELSE {_deletion_kind(delete)} END"
+    )
+    rule = (
+        f"CASE WHEN failed IS NOT NULL THEN '{Because.SCREEN}' "
+        f"WHEN unseen THEN '{Because.UNSEEN}' WHEN fleeting THEN '{Because.FOREIGN_KEY}' "
+        f"WHEN insert THEN '{insert.step.rule}' ELSE '{delete.step.rule}' END"
+    )
+    size = max(words(insert), words(delete))
+    bits = zip(
+        as_words(asked(names, insert), size), as_words(asked(names, delete), size), strict=True
+    )
+    made = {
+        f"asked{word}": if_(LOOKED_UP, if_("insert", of_insert, of_delete), "0L")
+        for word, (of_insert, of_delete) in enumerate(bits)
+    }
+    return with_columns(frame, {"kind": f"CAST({kind} AS int)", "rule": rule, **made})
+
+
+def _insertion_kind(names: Names, probes: Probes) -> Sql:
+    """Rows of an insertion that is self-maintained are never all there: VDU had found one."""
+    met = if_(meeting(names, probes), str(SELF_MAINTAINED), str(MISS))
+    return if_(settling(names, probes), str(UNAFFECTED), met)
+
+
+def _deletion_kind(probes: Probes) -> Sql:
+    step = probes.step
+    nameless = [f"c{i} IS NULL" for i in step.key]
+    is_hidden = str(step.rule is Rule.DELETE_HIDDEN).lower()
+    misses = any_of([is_hidden, "taken", *nameless])
+    return if_(found(0), if_(misses, str(MISS), str(SELF_MAINTAINED)), str(UNAFFECTED))
+
+
+def removed_rows(
+    names: Names, frame: DataFrame, probes: Probes, evidence: DataFrame, which: Sql
+) -> DataFrame:
+    """The view rows that deletions take away."""
+    deletions = frame.where(f"NOT insert AND kind = {SELF_MAINTAINED} AND {which}")
+    keys = deletions.selectExpr(f"{names.key(probes.shown)} AS k")
+    rows = evidence.where(f"f = {probes.all_rows}").select("k", "g")
+    return joined_on(keys, rows, ("k",)).selectExpr(*names.unmasked("g")).distinct()
+
+
+def new_rows(
+    names: Names, frame: DataFrame, probes: Probes, evidence: DataFrame
+) -> DataFrame | None:
+    """The view rows that self-maintained insertions add; None where no insertion ever is."""
+    step = probes.step
+    if step.vsm is None or step.rows is None:
+        return None
+    rows = frame.where(f"insert AND kind = {SELF_MAINTAINED}")
+    for need, family in probes.giving.items():
+        lookup = step.vsm.needs[need].alternatives[0].lookup
+        answers = evidence.where(f"f = {family}").selectExpr("k AS answered", f"g AS g{need}")
+        rows = with_columns(rows, {"wanted": names.key(lookup)})
+        rows = joined(rows, answers, "wanted = answered", "inner").drop("wanted", "answered")
+    cells = [
+        f"g{cell.need}.h{cell.column}" if isinstance(cell, Found) else names.given(cell)
+        for cell in step.rows.cells
+    ]
+    typed = zip(cells, names.head, strict=True)
+    columns = [f"CAST({cell} AS {kind}) AS h{i}" for i, (cell, kind) in enumerate(typed)]
+    return rows.selectExpr(*columns).distinct()
+
+
+def net(names: Names, gone: DataFrame, come: DataFrame | None) -> DataFrame:
+    """What came and went, as view rows with `n`; a row that did both stayed."""
+    frames = [gone.selectExpr(*names.row, "-1L AS n")]
+    if come is not None:
+        frames.append(come.selectExpr(*names.row, "1L AS n"))
+    together = names.together(frames)
+    return together.groupBy(*names.row).agg(sf.expr("sum(n) AS n")).where("n != 0")
+
+
+# Keys that go for good
+
+
+def can_be_stuck(changed: Changed, subgoals: Mapping[int, object]) -> bool:
+    """Whether a missed deletion of a child could keep a parent's key alive in the settled view."""
+    return any(child.subgoal in subgoals for child in changed.delete.step.children)
+
+
+def stuck(frame: DataFrame, changed: Changed, children: Mapping[int, DataFrame]) -> DataFrame:
+    """The parts with `stuck`: a missed deletion stands in the way of each foreign key there is."""
+    step = changed.delete.step
+    keys = child_keys(step)
+    blocked = []
+    for number, child in enumerate(step.children):
+        ways = [f"kept{keys.index(child.key)}"]
+        if child.subgoal in children:
+            frame = _referred(frame, child, children[child.subgoal], f"referred{number}")
+            ways.append(f"referred{number}")
+        blocked.append(any_of(ways))
+    frame = with_columns(frame, {"stuck": all_of(blocked)})
+    return frame.drop(*(f"referred{n}" for n in range(len(step.children))))
+
+
+def _referred(frame: DataFrame, child: Child, parts: DataFrame, name: str) -> DataFrame:
+    """Whether a missed deletion of the child refers to the key."""
+    missed = parts.where(f"NOT insert AND kind = {MISS}")
+    missed = missed.selectExpr(*(f"c{i} AS r{i}" for i in child.columns)).distinct()
+    missed = with_columns(missed, {name: "true"})
+    pairs = zip(child.key, child.columns, strict=True)
+    frame = joined(frame, missed, all_of(f"c{i} <=> r{j}" for i, j in pairs))
+    frame = frame.drop(*(f"r{i}" for i in child.columns))
+    return with_columns(frame, {name: certain(name)})
+
+
+def taken_by_now(frame: DataFrame, changed: Changed) -> DataFrame:
+    """`taken` for the waiting deletions: by now every insertion has been decided."""
+    key = changed.delete.step.key
+    if not key:
+        return frame
+    there = frame.where(f"insert AND kind IN ({UNAFFECTED}, {SELF_MAINTAINED})")
+    there = there.selectExpr(*(f"c{i} AS t{i}" for i in key)).distinct()
+    there = with_columns(there, {"there": "true"})
+    frame = joined(frame, there, all_of(f"c{i} <=> t{i}" for i in key))
+    taken = if_("kind IS NULL", certain("there"), "taken")
+    return with_columns(frame, {"taken": taken}).drop("there", *(f"t{i}" for i in key))
+
+
+def decided_at_last(
+    names: Names, frame: DataFrame, changed: Changed, evidence: DataFrame
+) -> DataFrame:
+    """The verdicts on the waiting deletions; `late` says which they are."""
+    delete = changed.delete
+    was = {name: f"was_{name}" for name in frame.columns if name.startswith("found")}
+    frame = with_columns(frame, {"late": "kind IS NULL"}).withColumnsRenamed(was)
+    frame = looked_up(names, frame, changed, evidence, "late AND stuck")
+    frame = with_columns(frame, {name: if_("late", name, old) for name, old in was.items()})
+    kind = if_("late", if_("stuck", _deletion_kind(delete), str(UNAFFECTED)), "kind")
+    columns = {
+        "kind": f"CAST({kind} AS int)",
+        "rule": if_("late AND stuck", f"'{delete.step.rule}'", "rule"),
+    }
+    for word, bits in enumerate(as_words(asked(names, delete), words(delete))):
+        columns[f"asked{word}"] = if_("late AND stuck", bits, f"asked{word}")
+    return with_columns(frame, columns).drop("stuck", *was.values())

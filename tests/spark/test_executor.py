@@ -1,0 +1,58 @@
+"""The Spark executor says and does what the reference says and does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lookups.evaluate import evaluate
+from property_tests.strategies import FLAVOURS, Flavour
+from tests.spark.worlds import (
+    VALUES,
+    Scenario,
+    packed,
+    reference,
+    run,
+    said_by_reference,
+    said_on_spark,
+    single,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+EVERYTHING = FLAVOURS[-1]
+
+
+def check(spark: SparkSession, scenario: Scenario) -> None:
+    """Rows, questions, verdicts and reasons are those of the reference, and of recomputation."""
+    query = scenario.query
+    before, after = (evaluate(query, state) for state in (scenario.before, scenario.after))
+    expected = reference(scenario)
+    assert expected.rows == after, scenario.text
+
+    found, source = run(spark, scenario)
+    inserts = [tuple(row) for row in found.inserts.collect()]
+    deletes = [tuple(row) for row in found.deletes.collect()]
+    assert sorted(inserts, key=repr) == sorted(after - before, key=repr), scenario
+    assert sorted(deletes, key=repr) == sorted(before - after, key=repr), scenario
+    assert (found.inserted, found.deleted) == (len(inserts), len(deletes))
+
+    asked = {(q.subgoals, q.bound, q.wanted, q.keys, q.is_slice) for q in expected.questions}
+    assert set(source.asked) == asked, scenario
+    assert len(source.asked) == len(asked)
+
+    said = said_by_reference(query, expected)
+    assert said_on_spark(found.decided) == said, scenario
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.name)
+def test_packed_batches_equal_the_reference(spark: SparkSession, flavour: Flavour) -> None:
+    check(spark, packed(flavour, 7, 3, 40, "long"))
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_every_type_equals_the_reference(spark: SparkSession, kind: str) -> None:
+    check(spark, single(EVERYTHING, 100, 3, kind))

@@ -1,0 +1,619 @@
+"""Sources: the answers of the reference, as of the version asked for, and every lie noticed."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from functools import reduce
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cq.program import read
+from cq.schema import Column, Relation
+from cq.syntax import Comparison, Const, Operator, Var, variables_of
+from cq.types import Row, Type, holds
+from lookups.evaluate import solve
+from warehouse.columns import (
+    ColumnError,
+    Misfit,
+    check_columns,
+    positional,
+    spark_type,
+    struct_type,
+)
+from warehouse.sources import (
+    Cost,
+    DeltaSource,
+    Fault,
+    FederatedSource,
+    Join,
+    MemorySource,
+    RealClock,
+    SimulatedSource,
+    Source,
+    SourceError,
+    VirtualClock,
+    ask,
+    joined,
+    whole,
+)
+from warehouse.sources.compare import comparison_holds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DECLARATIONS = """
+.decl r(a: int, b: long, c: string)
+.decl s(b: long, d: double, c: string)
+.decl t(a: int, e: decimal(10,2), f: date, g: timestamp)
+.decl u(c: string, h: boolean)
+"""
+RELATIONS = {
+    relation.name: relation
+    for relation in read(DECLARATIONS + "v(A) :- r(A, _, _).").checked.relations.values()
+}
+VALUES: Mapping[str, Sequence[object]] = {
+    "int": (1, 2, 3, None),
+    "long": (1, 2, 2**53 + 1, None),
+    "double": (1.0, 2.5, 2.0**53, None),
+    "decimal": (Decimal("1.00"), Decimal("2.50"), None),
+    "string": ("x", "it's `x`", "", None),
+    "date": (date(2024, 1, 31), date(2024, 2, 1), None),
+    "timestamp": (datetime(2024, 1, 31, 1, 2, 3, 400_000), datetime(1969, 7, 20), None),
+    "boolean": (True, False, None),
+}
+CONSTANTS = {
+    "int": ("1", "2"),
+    "long": ("2", str(2**53 + 1)),
+    "double": ("1", "2.5"),
+    "decimal": ("2.5",),
+    "string": ("'x'", "'it\\'s `x`'"),
+    "date": ("2024-01-31",),
+    "timestamp": ("2024-01-31T01:02:03.4",),
+    "boolean": ("true",),
+}
+OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
+
+
+# Random cases
+
+
+@dataclass(frozen=True)
+class Case:
+    text: str
+    join: Join
+    keys: tuple[Row, ...]
+
+    def expected(self, database: Mapping[str, Sequence[Row]]) -> set[Row]:
+        join = self.join
+        starts = [dict(zip(join.bound, key, strict=True)) for key in self.keys]
+        found = solve(
+            join.query, join.subgoals, join.comparisons, starts if join.bound else [{}], database
+        )
+        wanted = (*join.bound, *join.wanted)
+        return {tuple(binding[var] for var in wanted) for binding in found}
+
+
+def random_database(random: Random) -> dict[str, list[Row]]:
+    return {
+        name: list(
+            {
+                tuple(random.choice(VALUES[column.type.name]) for column in relation.columns): None
+                for _ in range(12)
+            }
+        )
+        for name, relation in RELATIONS.items()
+    }
+
+
+def random_case(seed: int) -> Case:
+    random = Random(seed)
+    atoms, types = [], {}
+    for _ in range(random.choice((1, 2, 2, 3, 3))):
+        relation = RELATIONS[random.choice("rrsstu")]
+        terms = []
+        for column in relation.columns:
+            kind = column.type.name
+            if random.random() < 0.1:
+                terms.append(random.choice(CONSTANTS[kind]))
+            else:
+                # Two variables that differ only by case.
+                name = f"V{kind}" + random.choice("xX")
+                types[name] = column.type
+                terms.append(name)
+        atoms.append(f"{relation.name}({', '.join(terms)})")
+    numbers = [n for n, kind in types.items() if kind.name in ("int", "long", "double")]
+    body = list(atoms)
+    for _ in range(random.choice((0, 0, 1, 2))):
+        if len(numbers) > 1 and random.random() < 0.6:
+            left, right = random.sample(numbers, 2)
+        else:
+            left = random.choice(sorted(types))
+            right = random.choice(CONSTANTS[types[left].name])
+        body.append(f"{left} {random.choice(OPERATORS[1:])} {right}")
+    text = f"{DECLARATIONS}v({', '.join(sorted(types))}) :- {', '.join(body)}."
+    query = read(text).normal("v")
+    if not types:
+        return random_case(seed + 1_000_000)
+    subgoals = tuple(sorted(random.sample(range(len(atoms)), random.randint(1, len(atoms)))))
+    variables = variables_of(*(v for i in subgoals for v in query.variables[i]))
+    everywhere = variables_of(*(v for own in query.variables for v in own))
+    bound = tuple(v for v in everywhere if random.random() < 0.3)
+    wanted = tuple(v for v in variables if random.random() < 0.5)
+    known = {*variables, *bound}
+    comparisons = tuple(c for c in query.comparisons if known >= {*variables_of(c.left, c.right)})
+    join = Join(query, subgoals, comparisons, bound, wanted)
+    keys = {
+        tuple(random.choice(VALUES[join.types[v].name]) for v in bound): None
+        for _ in range(6 if bound else 0)
+    }
+    return Case(f"{text} asked: {subgoals} {bound} {wanted}", join, tuple(keys))
+
+
+def rows_of(frame: DataFrame) -> set[Row]:
+    found = [tuple(row) for row in frame.collect()]
+    assert len(found) == len(set(found)), "an answer is a set"
+    return set(found)
+
+
+def texts(rows: Iterable[Row]) -> list[tuple[str | None, ...]]:
+    """Rows as Spark writes them, to compare rows of many schemas in one frame."""
+
+    def text(value: object) -> str | None:
+        match value:
+            case None:
+                return None
+            case bool():
+                return str(value).lower()
+            case float():
+                return {2.0**53: "9.007199254740992E15"}.get(value, str(value))
+            case datetime():
+                return value.isoformat(sep=" ").removesuffix("00000")
+            case _:
+                return str(value)
+
+    return sorted((tuple(map(text, row)) for row in rows), key=repr)
+
+
+@pytest.fixture(scope="module")
+def database() -> dict[str, list[Row]]:
+    return random_database(Random(7))
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, database: dict[str, list[Row]]) -> dict[str, DataFrame]:
+    source = MemorySource.of_rows(spark, RELATIONS.values(), database)
+    return {name: source.read(name, 0).coalesce(1).localCheckpoint() for name in RELATIONS}
+
+
+def keys_of(spark: SparkSession, case: Case) -> DataFrame | None:
+    return spark.createDataFrame(list(case.keys), case.join.key_schema) if case.join.bound else None
+
+
+def test_answers_are_those_of_the_reference(
+    spark: SparkSession, tables: dict[str, DataFrame], database: dict[str, list[Row]]
+) -> None:
+    from pyspark.sql import functions
+
+    placed = {name: positional(tables[name], tables[name].columns) for name in tables}
+    cases = [random_case(seed) for seed in range(45)]
+    full = 0
+    for start in range(0, len(cases), 15):
+        packed = []
+        for number, case in enumerate(cases[start : start + 15]):
+            keys = keys_of(spark, case)
+            frame = joined(case.join, placed, keys, few_keys=number % 2 == 0)
+            assert frame.schema.simpleString() == case.join.schema.simpleString()
+            values = (functions.col(name).cast("string") for name in frame.columns)
+            packed.append(
+                frame.select(
+                    functions.lit(number).alias("n"),
+                    functions.array(functions.lit(""), *values).alias("row"),
+                )
+            )
+        found: dict[int, list[Row]] = {}
+        for number, row in reduce(lambda a, b: a.unionAll(b), packed).collect():
+            found.setdefault(number, []).append(tuple(row[1:]))
+        for number, case in enumerate(cases[start : start + 15]):
+            expected = case.expected(database)
+            full += bool(expected)
+            assert sorted(found.get(number, []), key=repr) == texts(expected), case.text
+    assert full > 20  # the cases are worth the time
+
+
+def test_whole_view(tables: dict[str, DataFrame], database: dict[str, list[Row]]) -> None:
+    text = DECLARATIONS + "v(A, C, 'k', A) :- r(A, B, C), s(B, D, _), D < 3."
+    query = read(text).query("v")
+    source = MemorySource(tables)
+    answer = ask(source, whole(query), None, 0)
+    expected = Case("", whole(query), ()).expected(database)
+    assert rows_of(answer.frame) == expected
+    assert expected
+    assert answer.rows == len(expected)
+
+    nobody = read(DECLARATIONS + "v(A) :- r(A, B, _), B < 1, B > 1.").query("v")
+    assert nobody.is_empty
+    assert ask(source, whole(nobody), None, 0).rows == 0
+    assert ask(FederatedSource([source]), whole(nobody), None, 0).rows == 0
+
+    # A set of rows without columns: is there any?
+    some = read(DECLARATIONS + "v() :- r(A, B, _), s(B, _, _).").query("v")
+    none = read(DECLARATIONS + "v() :- r(A, B, _), B > 9223372036854775806.").query("v")
+    assert [ask(source, whole(query), None, 0).rows for query in (some, none)] == [1, 0]
+
+
+def test_comparisons_are_exact(spark: SparkSession) -> None:
+    kinds = [
+        Type("int"),
+        Type("long"),
+        Type("double"),
+        Type("decimal", 10, 2),
+        Type("decimal", 38, 20),
+        Type("decimal", 38, 38),
+        Type("decimal", 38, 0),
+    ]
+    numbers: list[Sequence[object]] = [
+        (0, -1, 2**31 - 1, None),
+        (0, -1, 2**53 + 1, 2**63 - 1, -(2**63), None),
+        (0.0, -0.5, 2.0**53, 2.0**63, -(2.0**63), 1e300, float("-inf"), None),
+        (Decimal("-0.50"), Decimal("0.50"), Decimal(0), None),
+        (Decimal("-0.5"), Decimal("0.00000000000000000001"), Decimal(2**53 + 1), None),
+        (Decimal("-0.5"), Decimal("0.00000000000000000001"), Decimal("1e-38"), None),
+        (Decimal(0), Decimal(1), Decimal(-1), Decimal(2**63 - 1), None),
+    ]
+    constants = [0, -1, 2**63, 10**40, -(10**40), Decimal("-0.5"), Decimal("1e-50"), 2**53 + 1]
+    variables = [Var(f"v{i}") for i in range(len(kinds))]
+    types = dict(zip(variables, kinds, strict=True))
+    schema = struct_type(Relation("n", tuple(Column(v.name, kind) for v, kind in types.items())))
+    rows: list[Row] = []
+    for i, j in itertools.combinations(range(len(kinds)), 2):
+        for left, right in itertools.product(numbers[i], numbers[j]):
+            row: list[object] = [None] * len(kinds)
+            row[i], row[j] = left, right
+            rows.append(tuple(row))
+    tests: list[Comparison] = []
+    for left, right in itertools.permutations(variables, 2):
+        names = {types[left].name, types[right].name}
+        if names != {"double", "decimal"}:  # compared as doubles, as Spark does it
+            tests += [Comparison(left, op, right, numeric=True) for op in OPERATORS]
+    for var, constant in itertools.product(variables, constants):
+        if types[var].name != "double":
+            tests += [Comparison(var, op, Const(constant), numeric=True) for op in OPERATORS]
+            tests.append(Comparison(Const(constant), "<", var, numeric=True))
+    frame = spark.createDataFrame(rows, schema).coalesce(1)
+    columns = [comparison_holds(test, lambda var: var.name, types) for test in tests]
+    for row_ in frame.select("*", *columns).collect():
+        binding = dict(zip(variables, row_[: len(kinds)], strict=True))
+        for test, is_true in zip(tests, row_[len(kinds) :], strict=True):
+            sides = [
+                side.value if isinstance(side, Const) else binding[side]
+                for side in (test.left, test.right)
+            ]
+            assert is_true == holds(test.operator, *sides, numeric=True), (test, sides)
+
+
+# Columns
+
+
+def test_columns_that_do_not_fit(spark: SparkSession) -> None:
+    relation = RELATIONS["r"]
+    good = spark.createDataFrame([], "c string, b bigint not null, a int")
+    check_columns(good, struct_type(relation), "the rows of `r`")
+    bad = spark.createDataFrame([], "A int, b int, c string, d date")
+    with pytest.raises(ColumnError) as caught:
+        check_columns(bad, struct_type(relation), "the rows of `r`")
+    assert caught.value.code == "WH321"
+    assert caught.value.misfits == (
+        Misfit("a", None, "int"),
+        Misfit("b", "int", "bigint"),
+        Misfit("A", "int", None),
+        Misfit("d", "date", None),
+    )
+    assert str(caught.value) == (
+        "error[WH321]: the rows of `r` have columns that do not fit: `a` is missing; it must be "
+        "int; `b` is int; it must be bigint; `A` is one too many; `d` is one too many\n"
+        " = help: needed: a int, b bigint, c string"
+    )
+    doubled = spark.sql("SELECT 1 AS a, 2L AS b, 'x' AS c, 3 AS a")
+    with pytest.raises(ColumnError):
+        check_columns(doubled, struct_type(relation), "the rows of `r`")
+    with pytest.raises(ColumnError) as caught:
+        struct_type(Relation.untyped("p", 2))
+    assert caught.value.code == "WH320"
+    assert spark_type(Type("decimal", 5, 2)).simpleString() == "decimal(5,2)"
+
+
+# Versions
+
+TEXT = DECLARATIONS + "v(A, D) :- r(A, B, C), s(B, D, C), D >= 1.5."
+QUERY = read(TEXT).query("v")
+A, B, C, D = (Var(name) for name in "ABCD")
+JOIN = Join(QUERY, (0, 1), QUERY.comparisons, bound=(A,), wanted=(D, C))
+START: Mapping[str, list[Row]] = {
+    "r": [(1, 10, "x"), (2, 20, None), (3, 30, "")],
+    "s": [(10, 1.5, "x"), (20, 2.5, "y"), (30, 1.0, "")],
+}
+CHANGES: Sequence[Mapping[str, list[Row]]] = (
+    {"s": [(10, 7.0, "x", "insert")]},
+    {
+        "r": [(2, 20, None, "delete"), (2, 20, "y", "insert")],
+        "s": [(10, 1.5, "x", "delete"), (30, None, None, "insert")],
+    },
+)
+ANSWERS: Sequence[set[Row]] = (
+    {(1, 1.5, "x")},
+    {(1, 1.5, "x"), (1, 7.0, "x")},
+    {(1, 7.0, "x"), (2, 2.5, "y")},
+)
+
+
+def start(spark: SparkSession, *names: str) -> dict[str, DataFrame]:
+    return {
+        name: spark.createDataFrame(START[name], struct_type(RELATIONS[name])) for name in names
+    }
+
+
+def changes(spark: SparkSession, number: int, *names: str) -> dict[str, DataFrame]:
+    return {
+        name: spark.createDataFrame(rows, struct_type(RELATIONS[name]).add("change", "string"))
+        for name, rows in CHANGES[number].items()
+        if name in names
+    }
+
+
+def keys(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([(1,), (2,), (2,), (3,), (None,)], JOIN.key_schema)
+
+
+def code_of(error: pytest.ExceptionInfo[SourceError]) -> tuple[str, bool]:
+    return error.value.code, error.value.retryable
+
+
+def test_memory_answers_as_of_every_version(spark: SparkSession) -> None:
+    source = MemorySource(start(spark, "r", "s"))
+    for number in range(2):
+        assert source.advance(changes(spark, number, "r", "s")) == number + 1
+    _assert_versions(spark, source)
+    with pytest.raises(SourceError) as caught:
+        source.answer(JOIN, keys(spark), 3)
+    assert code_of(caught) == ("WH332", True)
+    other = Join(read(DECLARATIONS + "v(X) :- u(X, _).").query("v"), (0,), (), (), (Var("X"),))
+    with pytest.raises(SourceError) as caught:
+        source.answer(other, None, 0)
+    assert code_of(caught) == ("WH330", False)
+    wrong = spark.createDataFrame(
+        [(1, 2, "x", "insert"), (1, 2, "x", "upsert")],
+        struct_type(RELATIONS["r"]).add("change", "string"),
+    )
+    with pytest.raises(ColumnError, match="1 changes of `r` are neither") as refused:
+        source.advance({"r": wrong})
+    assert refused.value.code == "WH322"
+    assert source.version() == 2
+
+
+def _assert_versions(spark: SparkSession, source: Source) -> None:
+    assert source.version() == 2
+    for version in (2, 0, 1):
+        answer = ask(source, JOIN, keys(spark), version)
+        assert rows_of(answer.frame) == ANSWERS[version]
+        assert answer.version == version
+        assert (answer.cost.questions, answer.cost.keys_sent) == (1, 4)
+        assert answer.cost.rows_sent == answer.rows == len(ANSWERS[version])
+        assert answer.cost.rows_scanned == 3 + (3, 4, 4)[version]
+
+
+def test_delta_answers_as_of_every_version(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "a `source`")
+    source = DeltaSource.create(spark, path, start(spark, "r", "s"))
+    assert source.advance(changes(spark, 0, "r", "s")) == 1
+
+    # Written and not recorded, as by an advance that was interrupted: nobody sees it.
+    stray = spark.createDataFrame([(1, 10, "x")], struct_type(RELATIONS["r"]))
+    stray.write.format("delta").mode("append").save(f"{path}/r")
+    with pytest.raises(SourceError, match="unchanged at version 1") as caught:
+        source.advance(changes(spark, 1, "r", "s"))
+    assert caught.value.code == "WH339"
+    assert source.read("r", 1).count() == 3
+    source.recover()
+
+    assert source.advance(changes(spark, 1, "r", "s")) == 2
+    _assert_versions(spark, DeltaSource.open(spark, path))
+    for version, code in ((3, ("WH332", True)), (-1, ("WH331", False))):
+        with pytest.raises(SourceError) as caught:
+            source.answer(JOIN, keys(spark), version)
+        assert code_of(caught) == code
+
+    # The same tables, as somebody who does not write them sees them.
+    now = DeltaSource.of_tables(spark, {name: f"{path}/{name}" for name in "rs"})
+    assert now.version() == 0
+    assert rows_of(now.read("s", 0)) == rows_of(source.read("s", 2))
+    given = {5: {"r": 0, "s": 0}, 6: {"r": 0, "s": 1}}
+    then = DeltaSource.of_tables(spark, {name: f"{path}/{name}" for name in "rs"}, given)
+    assert rows_of(ask(then, JOIN, keys(spark), 6).frame) == ANSWERS[1]
+    with pytest.raises(SourceError) as caught:
+        then.advance({})
+    assert caught.value.code == "WH339"
+
+
+def test_delta_versions_that_are_gone(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    source = DeltaSource.create(spark, path, start(spark, "r", "s"))
+    source.advance(changes(spark, 0, "s"))
+    with pytest.raises(SourceError) as caught:
+        DeltaSource.open(spark, str(tmp_path / "elsewhere"))
+    assert caught.value.code == "WH331"
+    # What VACUUM leaves of version 0: a log that names files which are not there.
+    for file in Path(path, "r").glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(SourceError, match="as of version 0") as caught:
+        ask(source, JOIN, keys(spark), 0)
+    assert code_of(caught) == ("WH331", False)
+
+
+# Asking
+
+LATENCY, SENT, SCANNED = 0.25, 0.5, 0.125
+
+
+@pytest.fixture(scope="module")
+def memory(spark: SparkSession) -> MemorySource:
+    source = MemorySource(start(spark, "r", "s"), name="erp")
+    source.advance(changes(spark, 0, "r", "s"))
+    return source
+
+
+def simulated(source: Source, faults: Mapping[int, Fault] = {}, **more: bool) -> SimulatedSource:
+    return SimulatedSource(
+        source,
+        latency=LATENCY,
+        per_row_sent=SENT,
+        per_row_scanned=SCANNED,
+        clock=VirtualClock(),
+        faults=faults,
+        **more,
+    )
+
+
+SECONDS = LATENCY + SENT * (4 + 2) + SCANNED * (3 + 4)
+"""What the question below costs: four keys, two rows, and two relations of three and four."""
+
+
+def test_costs_are_exact(spark: SparkSession, memory: MemorySource) -> None:
+    source = simulated(memory)
+    answer = ask(source, JOIN, keys(spark), 1, clock=source.clock)
+    assert answer.cost == Cost(1, 4, 2, 7, SECONDS)
+    assert source.clock.now() == SECONDS
+    assert rows_of(answer.frame) == ANSWERS[1]
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "seconds"),
+    [
+        (Fault.ERROR, "WH333", LATENCY),
+        (Fault.HANG, "WH334", 60.0),
+        (Fault.CUT, "WH335", SECONDS),
+        (Fault.OLDER, "WH337", SECONDS - SENT - SCANNED),
+    ],
+)
+def test_faults_are_noticed_and_pass(
+    spark: SparkSession, memory: MemorySource, fault: Fault, code: str, seconds: float
+) -> None:
+    once = simulated(memory, {1: fault})
+    answer = ask(once, JOIN, keys(spark), 1, limit_seconds=60, clock=once.clock)
+    assert rows_of(answer.frame) == ANSWERS[1]
+    assert (once.questions, once.clock.now()) == (2, seconds + 0.5 + SECONDS)
+
+    always = simulated(memory, {1: Fault.ERROR, 2: Fault.ERROR, 3: fault})
+    with pytest.raises(SourceError) as caught:
+        ask(always, JOIN, keys(spark), 1, limit_seconds=60, clock=always.clock)
+    assert code_of(caught) == (code, True)
+    assert (always.questions, always.clock.now()) == (3, 2 * LATENCY + seconds + 0.5 + 1.0)
+    text = str(caught.value)
+    assert text.startswith(
+        f"error[{code}]: source `erp` was asked for the join of `r`, `s`, "
+        "for given values of 1 variable, as of version 1, "
+    )
+    assert " = help: " in text
+    assert "simulated" not in text  # what another program wrote may hold secrets
+
+
+def test_wrong_columns_are_refused_at_once(spark: SparkSession, memory: MemorySource) -> None:
+    source = simulated(memory, {1: Fault.COLUMNS})
+    with pytest.raises(SourceError, match="`w1` is missing") as caught:
+        ask(source, JOIN, keys(spark), 1, clock=source.clock)
+    assert code_of(caught) == ("WH336", False)
+    assert source.questions == 1
+
+
+def test_a_newer_version_is_named(spark: SparkSession, memory: MemorySource) -> None:
+    source = simulated(memory, newest_only=True)
+    answer = ask(source, JOIN, keys(spark), 0, clock=source.clock)
+    assert (answer.version, rows_of(answer.frame)) == (1, ANSWERS[1])
+
+
+def test_the_real_clock_gives_up(spark: SparkSession, memory: MemorySource) -> None:
+    source = SimulatedSource(memory, latency=0.0, clock=RealClock(), faults={1: Fault.HANG})
+    with pytest.raises(SourceError) as caught:
+        ask(source, JOIN, keys(spark), 1, limit_seconds=0.2, retries=0)
+    assert caught.value.code == "WH334"
+    assert rows_of(ask(source, JOIN, keys(spark), 1, limit_seconds=60).frame) == ANSWERS[1]
+
+
+def test_jobs_are_stopped_over_connect(spark: SparkSession) -> None:
+    if os.environ.get("SPARK_TESTS_ON") != "connect":
+        pytest.skip("a classic session cannot stop the jobs of another thread by tag")
+
+    def endless() -> int:
+        return spark.range(10**12).selectExpr("id % 3 AS a").distinct().count()
+
+    with pytest.raises(TimeoutError):
+        RealClock().within(1.0, endless, spark)
+    assert not spark.getTags()
+    # It was stopped: it would hold all cores.
+    assert RealClock().within(60.0, lambda: spark.range(1).count(), spark) == 1
+
+
+# Several sources
+
+
+def test_federated_answers_are_those_of_one_source(
+    spark: SparkSession, tables: dict[str, DataFrame], database: dict[str, list[Row]]
+) -> None:
+    federated = FederatedSource(
+        [
+            MemorySource({name: tables[name] for name in "ru"}, name="first"),
+            MemorySource({name: tables[name] for name in "st"}, name="second"),
+        ]
+    )
+    cases = [random_case(seed) for seed in range(100, 300)]
+    split = [
+        c for c in cases if set(c.join.relations) & set("ru") and set(c.join.relations) & set("st")
+    ]
+    full = [case for case in split if case.expected(database)]
+    assert len(full) > 5
+    for case in [*full[:5], split[0]]:
+        answer = ask(federated, case.join, keys_of(spark, case), 0)
+        assert rows_of(answer.frame) == case.expected(database), case.text
+        assert {part.source for part in answer.parts} == {"first", "second"}
+        assert answer.cost == sum((part.cost for part in answer.parts), Cost())
+
+
+def test_federated_sends_keys_and_needed_columns(spark: SparkSession) -> None:
+    first = simulated(MemorySource(start(spark, "r"), name="first"))
+    second = simulated(MemorySource(start(spark, "s"), name="second"))
+    first.source.advance(changes(spark, 0, "r"))  # type: ignore[attr-defined]
+    second.source.advance(changes(spark, 0, "s"))  # type: ignore[attr-defined]
+    federated = FederatedSource([second, first])
+    answer = ask(federated, JOIN, keys(spark), 1)
+    assert rows_of(answer.frame) == ANSWERS[1]
+    asked = [(part.source, part.join.bound, part.join.wanted) for part in answer.parts]
+    assert asked == [("first", (A,), (B, C)), ("second", (B, C), (D,))]
+    # Of r, the row with NULL in a join variable stays where it is.
+    assert [(part.cost.keys_sent, part.cost.rows_sent) for part in answer.parts] == [(4, 2), (2, 2)]
+    assert answer.cost.questions == 2
+
+    # A part that arrives incomplete is noticed, though the whole looks sound.
+    second.faults = {2: Fault.CUT}
+    with pytest.raises(SourceError) as caught:
+        ask(federated, JOIN, keys(spark), 1, retries=0)
+    assert code_of(caught) == ("WH335", True)
+
+    # One source has moved on: all are asked again as of its version.
+    second.newest_only = True
+    again = ask(federated, JOIN, keys(spark), 0)
+    assert (again.version, rows_of(again.frame)) == (1, ANSWERS[1])
+    assert [(part.source, part.version) for part in again.parts] == [
+        ("first", 0),
+        ("second", 1),
+        ("first", 1),
+        ("second", 1),
+    ]
+    with pytest.raises(SourceError, match="both `first` and `first` hold"):
+        FederatedSource([first, first])

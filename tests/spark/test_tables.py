@@ -1,0 +1,527 @@
+"""View tables and their commits, against a Python set, through replays, crashes and bad days."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions, types
+from pyspark.sql.functions import col
+
+from warehouse.tables import (
+    BatchOrderError,
+    Commit,
+    ConflictError,
+    CorruptLogError,
+    ForeignWriteError,
+    MissingTableError,
+    MissingVersionError,
+    Place,
+    Program,
+    ProgramChangedError,
+    State,
+    StorageError,
+    Store,
+    StrangeTableError,
+    TableError,
+    ViewSpec,
+    ViewTable,
+)
+from warehouse.tables.guarded import GuardedTable
+from warehouse.tables.store import view_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tests.spark.conftest import Jobs
+
+Row = tuple[object, ...]
+
+COLUMNS = (("select", types.LongType()), ("größe", types.StringType()))
+SCHEMA = types.StructType([types.StructField(name, type) for name, type in COLUMNS])
+
+SETTINGS = (
+    "spark.databricks.delta.commitInfo.userMetadata",
+    "spark.databricks.delta.write.txnAppId",
+    "spark.databricks.delta.write.txnVersion",
+    "spark.databricks.delta.maxCommitAttempts",
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_setting_stays_behind(spark: SparkSession) -> Iterator[None]:
+    yield
+    assert [spark.conf.get(key, None) for key in SETTINGS] == [None] * 4
+
+
+def frame(spark: SparkSession, rows: Iterable[Row]) -> DataFrame | None:
+    """The rows as a commit takes them: None for no rows."""
+    rows = list(rows)
+    return spark.createDataFrame(rows, SCHEMA) if rows else None
+
+
+def numbers(spark: SparkSession, first: int, count: int) -> DataFrame:
+    ids = spark.range(first, first + count, 1, 2)
+    return ids.select(col("id").alias("select"), col("id").cast("string").alias("größe"))
+
+
+def rows_of(table: ViewTable, version: int | None = None) -> list[Row]:
+    return sorted(map(tuple, table.read(version).collect()), key=repr)
+
+
+def intrude(spark: SparkSession, path: str) -> None:
+    """What another program would do."""
+    numbers(spark, 1_000_000, 1).write.format("delta").mode("append").save(path)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "it's `v`")
+
+
+@pytest.fixture
+def table(spark: SparkSession, path: str) -> ViewTable:
+    """Rows 0 to 9 at version 1, batch 17."""
+    made = ViewTable.create(spark, path, "v", COLUMNS)
+    made.replace(0, 17, numbers(spark, 0, 10), {})
+    return made
+
+
+def reopened(spark: SparkSession, path: str) -> ViewTable:
+    return ViewTable.open(spark, path, "v", COLUMNS, State(1, 17))
+
+
+def test_jobs_do_not_depend_on_the_size(
+    spark: SparkSession,
+    table: ViewTable,
+    path: str,
+    count_jobs: Callable[[], AbstractContextManager[Jobs]],
+) -> None:
+    # The first write to a table reads its state once.
+    table.commit(1, 18, inserts=numbers(spark, 90_000, 1), deletes=None, info={})
+    for version, size in ((2, 10), (5, 1_000), (8, 10_000)):
+        counts = {}
+
+        @contextmanager
+        def counted(what: str, counts: dict[str, int] = counts) -> Iterator[None]:
+            with count_jobs() as jobs:
+                yield
+            counts[what] = jobs.count
+
+        more, less = numbers(spark, 200_000, size), numbers(spark, 200_000, size)
+        with counted("append"):
+            table.commit(version, 19, inserts=more, deletes=None, info={})
+        with counted("state"):
+            assert table.state() == State(version + 1, 19)
+        with counted("nothing"):
+            table.commit(version + 1, 20, inserts=None, deletes=None, info={})
+        more, less = numbers(spark, 300_000, size), less.where("`select` % 2 = 0")
+        with counted("merge"):
+            done = table.commit(version + 1, 20, inserts=more, deletes=less, info={})
+        assert (done.version, done.inserted, done.deleted) == (version + 2, size, size // 2)
+        other = ViewTable.open(spark, path, "v", COLUMNS, State(version, 18))
+        with counted("state of somebody else's object"):
+            assert other.state() == State(version + 2, 20)
+        with counted("replace"):
+            table.replace(version + 2, 20, numbers(spark, 0, size), {})
+        assert counts == {
+            "append": 3,  # the fence, the write, the look at the history
+            "state": 0,
+            "nothing": 0,
+            "merge": 15,  # four fewer if no file keeps a row
+            "state of somebody else's object": 1,
+            "replace": 4,
+        }, size
+
+
+ALL_TYPES = (
+    ("boolean", types.BooleanType()),
+    ("int", types.IntegerType()),
+    ("a`b", types.LongType()),
+    ("float", types.FloatType()),
+    ("double", types.DoubleType()),
+    ("decimal", types.DecimalType(38, 10)),
+    ("string", types.StringType()),
+    ("date", types.DateType()),
+    ("timestamp", types.TimestampNTZType()),
+)
+
+
+def test_every_type_and_null_goes_in_and_comes_out(spark: SparkSession, path: str) -> None:
+    schema = types.StructType([types.StructField(name, type) for name, type in ALL_TYPES])
+    values: list[list[object]] = [
+        [True, False],
+        [2**31 - 1, -(2**31)],
+        [2**63 - 1, -(2**63)],
+        [1.5, float("-inf")],
+        [1e300, -1e-300],
+        [Decimal("9999999999999999999999999999.0000000001"), Decimal("0E-10")],
+        ["", "naïve 'quoted' `ticks` \U0001f600\n"],
+        [date(1, 1, 1), date(9999, 12, 31)],
+        [datetime(2026, 3, 29, 2, 30, 0, 1), datetime(1900, 1, 1)],
+    ]
+    # Each value beside NULLs, in a row of its own; all firsts; all NULLs.
+    rows: list[Row] = [
+        tuple(value if i == place else None for i in range(len(values)))
+        for place, pair in enumerate(values)
+        for value in pair
+    ]
+    rows += [tuple(pair[0] for pair in values), (None,) * len(values)]
+    table = ViewTable.create(spark, path, "v", ALL_TYPES)
+    table.commit(0, 0, inserts=spark.createDataFrame(rows, schema), deletes=None, info={})
+
+    def expect(kept: list[Row]) -> None:
+        assert rows_of(table) == sorted(kept, key=repr)
+
+    expect(rows)
+    table.commit(
+        1,
+        1,
+        inserts=spark.createDataFrame([tuple(pair[1] for pair in values)], schema),
+        deletes=spark.createDataFrame(rows[::2], schema),
+        info={},
+    )
+    expect([*rows[1::2], tuple(pair[1] for pair in values)])
+    table.commit(2, 2, inserts=None, deletes=spark.createDataFrame(rows[1::2], schema), info={})
+    expect([tuple(pair[1] for pair in values)])
+    assert table.read().schema == schema
+
+
+PROGRAM = Program(
+    (
+        ViewSpec("v", "v(X, Y) :- r(X, Y).", COLUMNS),
+        ViewSpec("w", "w(X, Y) :- r(X, Y), s(Y).", COLUMNS),
+    ),
+    {"r": "r(x: long, y: string)", "s": "s(y: string)"},
+)
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@contextmanager
+def killed(monkeypatch: pytest.MonkeyPatch, write: int, when: str) -> Iterator[None]:
+    """Die before or after the given write, if there are so many."""
+    real, done = GuardedTable._write, []
+
+    def dying(self: GuardedTable, *arguments: object) -> object:
+        done.append(None)
+        if len(done) == write and when == "before":
+            raise Killed
+        result = real(self, *arguments)
+        if len(done) == write and when == "after":
+            raise Killed
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GuardedTable, "_write", dying)
+        yield
+
+
+Delta = tuple[set[Row], set[Row]]
+
+
+def apply(spark: SparkSession, store: Store, batch: int, deltas: dict[str, Delta]) -> None:
+    commits = {}
+    for name, place in store.check_batch(batch).items():
+        if place is Place.NEXT:
+            table = store.views[name]
+            inserts, deletes = (frame(spark, rows) for rows in deltas[name])
+            commits[name] = table.commit(
+                table.version(), batch, inserts=inserts, deletes=deletes, info={"of": batch}
+            )
+    store.record(batch, commits)
+
+
+def test_batches_against_a_set_through_replays_and_crashes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(4)
+    universe: list[Row] = [(i, s) for i in (None, *range(9)) for s in (None, "", "x", "y")]
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    model: dict[str, set[Row]] = {"v": set(), "w": set()}
+    # Every state in which a batch of two commits and a record can be left, and two whole batches:
+    # one that changes a single view, and one that changes nothing.
+    crashes = [(1, "before"), (1, "after"), (2, "after"), (3, "after")]
+    for batch, crash in enumerate([*crashes, None, None]):
+        deltas: dict[str, Delta] = {"v": (set(), set()), "w": (set(), set())}
+        for name in ("v", "w")[: 2 if crash else 5 - batch]:
+            rows = sorted(model[name], key=repr)
+            plus = set(chance.sample(sorted({*universe} - {*rows}, key=repr), 3))
+            minus = set(chance.sample(rows, 2)) if name == "v" and batch in (1, 2) else set()
+            deltas[name] = (plus, minus)
+            model[name] = (model[name] - minus) | plus
+        if crash:
+            with killed(monkeypatch, *crash), pytest.raises(Killed):
+                apply(spark, store, batch, deltas)
+            store = Store.open(spark, str(tmp_path), PROGRAM)
+        apply(spark, store, batch, deltas)  # after a crash, this finishes it
+        if batch in (3, 5):
+            versions = [table.version() for table in store.views.values()]
+            apply(spark, store, batch, deltas)  # once more changes nothing
+            assert versions == [table.version() for table in store.views.values()]
+        if batch % 2:
+            found = [
+                table.read().select("*", functions.lit(name).alias("name"))
+                for name, table in store.views.items()
+            ]
+            assert sorted(map(tuple, found[0].unionAll(found[1]).collect()), key=repr) == sorted(
+                ((*row, name) for name, rows in model.items() for row in rows), key=repr
+            )
+
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    assert store.check_batch(5) == {"v": Place.REPLAY, "w": Place.REPLAY}
+    assert store.check_batch(6) == {"v": Place.NEXT, "w": Place.NEXT}
+    for number in (4, 7):
+        with pytest.raises(BatchOrderError, match="expected is batch 6"):
+            store.check_batch(number)
+    # One line per batch and view, also for batches that changed nothing or were cut off.
+    lines = [(row["batch"], row["view"], row["is_changed"]) for row in store.history().collect()]
+    assert sorted(lines) == [
+        (batch, name, not (batch == 5 or (batch == 4 and name == "w")))
+        for batch in range(6)
+        for name in ("v", "w")
+    ]
+    assert {row["info"] for row in store.history().where("batch = 3").collect()} == {'{"of": 3}'}
+
+
+def test_a_commit_after_somebody_elses_is_refused(
+    spark: SparkSession, table: ViewTable, path: str
+) -> None:
+    intrude(spark, path)
+    with pytest.raises(ConflictError) as caught:
+        table.commit(1, 18, inserts=numbers(spark, 50, 1), deletes=None, info={})
+    error = caught.value
+    assert (error.code, error.version, error.batch) == ("WH340", 2, 18)
+    assert error.is_retryable
+    assert "Batch 18 is not applied" in str(error)
+    assert len(rows_of(table)) == 11
+
+    # Deciding anew does not help here: the view's rows are no longer the view's.
+    for seen in (table, reopened(spark, path)):
+        with pytest.raises(ForeignWriteError, match=r"at version 2.*last batch of ours is 17") as e:
+            seen.state()
+        assert e.value.versions == (2,)
+        assert "repair" in str(e.value)
+
+    table.replace(table.newest(), 17, numbers(spark, 0, 10), {"why": "repair"})
+    assert table.state() == State(3, 17)
+    assert reopened(spark, path).state() == State(3, 17)
+    assert rows_of(table) == rows_of(table, 1)
+
+
+def slowly(rows: DataFrame) -> DataFrame:
+    """The same rows, but each takes its time."""
+    pause = functions.expr("coalesce(reflect('java.lang.Thread', 'sleep', 250L), 'x') <> 'y'")
+    return rows.coalesce(1).where(pause)
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_a_commit_that_is_overtaken_is_refused(
+    spark: SparkSession, table: ViewTable, path: str, deletes: bool
+) -> None:
+    if os.environ.get("SPARK_TESTS_ON") == "connect":
+        pytest.skip("needs a second session, with settings of its own")
+    overtaken: list[object] = []
+    started = threading.Event()
+
+    def commit() -> None:
+        gone = numbers(spark, 0, 1) if deletes else None
+        started.set()
+        try:
+            inserts = slowly(numbers(spark, 50, 12))
+            overtaken.append(table.commit(1, 18, inserts=inserts, deletes=gone, info={}))
+        except TableError as error:
+            overtaken.append(error)
+
+    writer = threading.Thread(target=commit)
+    writer.start()
+    started.wait()
+    writer.join(1.5)
+    assert writer.is_alive()
+    # With settings of its own: those of the first session are the writer's now.
+    intrude(spark.newSession(), path)
+    assert writer.is_alive()
+    writer.join()
+    assert isinstance(overtaken[0], ConflictError)
+    assert len(rows_of(table)) == 11
+    with pytest.raises(ForeignWriteError):
+        table.state()
+
+
+def test_two_maintainers_cannot_apply_the_same_batch(
+    spark: SparkSession, table: ViewTable, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = reopened(spark, path)
+    assert other.state() == State(1, 17)
+    other.commit(1, 18, inserts=numbers(spark, 50, 1), deletes=None, info={})
+    # The worst moment: the first one looked before the other committed, and writes after it.
+    with monkeypatch.context() as patch:
+        patch.setattr(GuardedTable, "_base", lambda self, expected, mark: expected)
+        with pytest.raises(ConflictError):
+            table.commit(1, 18, inserts=numbers(spark, 50, 1), deletes=None, info={})
+    assert table.newest() == 2
+    assert table.check_batch(18) is Place.REPLAY
+    assert len(rows_of(table)) == 11
+
+
+def test_somebody_else_in_the_last_moment_is_reported(
+    spark: SparkSession, table: ViewTable, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = GuardedTable._base
+
+    def base(self: GuardedTable, *arguments: object) -> int:
+        found = real(self, *arguments)
+        intrude(spark, path)
+        return found
+
+    monkeypatch.setattr(GuardedTable, "_base", base)
+    with pytest.raises(ForeignWriteError, match="batch 18 was committed at version 3") as caught:
+        table.commit(1, 18, inserts=numbers(spark, 50, 1), deletes=None, info={})
+    assert caught.value.versions == (2,)
+    with pytest.raises(ForeignWriteError):
+        reopened(spark, path).state()
+
+
+def test_upkeep_is_no_write(spark: SparkSession, table: ViewTable, path: str) -> None:
+    table.optimize(["select", "größe"])
+    spark.sql(f"OPTIMIZE delta.`{path.replace('`', '``')}`").collect()
+    spark.sql(f"ALTER TABLE delta.`{path.replace('`', '``')}` SET TBLPROPERTIES ('x' = 'y')")
+    newest = table.newest()
+    assert newest > 1
+    # Decided before it, committed after it.
+    done = table.commit(1, 18, inserts=numbers(spark, 50, 2), deletes=None, info={"miss": 1})
+    assert done == Commit(newest + 1, 18, True, 2, 0, {"miss": 1})
+    assert table.state() == reopened(spark, path).state() == State(newest + 1, 18)
+    assert table.applied(18) == done
+    with pytest.raises(MissingVersionError, match=f"it has 0 to {newest + 1}") as caught:
+        table.read(99)
+    assert caught.value.code == "WH348"
+
+
+def test_a_dropped_table_is_made_anew(spark: SparkSession, table: ViewTable, path: str) -> None:
+    shutil.rmtree(path)
+    for attempt in (
+        lambda: table.commit(1, 18, inserts=numbers(spark, 50, 1), deletes=None, info={}),
+        lambda: table.commit(1, 18, inserts=None, deletes=numbers(spark, 0, 1), info={}),
+        table.state,
+        lambda: table.replace(1, 17, numbers(spark, 0, 10), {}),
+    ):
+        with pytest.raises(MissingTableError, match="`repair`"):
+            attempt()
+    assert not Path(path).exists()
+
+    table.remake()
+    # Nobody takes the empty table for the view.
+    with pytest.raises(ForeignWriteError):
+        table.check_batch(18)
+    table.replace(0, 17, numbers(spark, 0, 10), {})
+    assert table.state() == reopened(spark, path).state() == State(1, 17)
+    with pytest.raises(StrangeTableError):
+        ViewTable.create(spark, path, "v", COLUMNS)
+
+
+def test_a_damaged_log_is_reported_and_the_batch_can_follow(
+    spark: SparkSession, table: ViewTable, path: str, tmp_path: Path
+) -> None:
+    table.commit(1, 18, inserts=numbers(spark, 50, 1), deletes=None, info={})
+    copy = shutil.copytree(path, tmp_path / "copy")
+    log = Path(path, "_delta_log")
+
+    def damaged(damage: Callable[[], object]) -> None:
+        damage()
+        with pytest.raises(CorruptLogError, match="put its `_delta_log` back"):
+            reopened(spark, path).state(thorough=True)
+        shutil.rmtree(path)
+        shutil.copytree(copy, path)
+
+    damaged((log / f"{1:020}.json").unlink)
+    damaged(lambda: (log / f"{2:020}.json").write_text('{"commitInfo'))
+    assert reopened(spark, path).state(thorough=True) == State(2, 18)
+    table.commit(2, 19, inserts=numbers(spark, 60, 1), deletes=None, info={})
+    assert len(rows_of(table)) == 12
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file that Spark writes can be longer than some bytes: the nearest thing to a full disk."""
+    children = subprocess.run(
+        ["pgrep", "-P", str(os.getpid()), "java"], capture_output=True, text=True, check=False
+    )
+    java = [int(line) for line in children.stdout.split()]
+    if not java or os.environ.get("SPARK_TESTS_ON", "local") != "local":
+        pytest.skip("needs Spark in a process of our own")
+    limits = resource.prlimit(java[0], resource.RLIMIT_FSIZE)
+    resource.prlimit(java[0], resource.RLIMIT_FSIZE, (500, limits[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(java[0], resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_leaves_the_view_as_it_was(
+    spark: SparkSession, table: ViewTable, path: str
+) -> None:
+    for deletes in (None, numbers(spark, 0, 1)):
+        batch, version = table.state().batch, table.state().version
+        assert batch is not None
+        rows = numbers(spark, 100 * batch, 100)
+        with full_disk(), pytest.raises(StorageError) as caught:
+            table.commit(version, batch + 1, inserts=rows, deletes=deletes, info={})
+        error = caught.value
+        assert (error.code, error.version, error.batch) == ("WH345", version, batch + 1)
+        assert "File too large" in str(error)
+        assert f"is unchanged at version {version}. Batch {batch + 1} is not applied" in str(error)
+        assert table.state() == State(version, batch)
+        table.commit(version, batch + 1, inserts=rows, deletes=deletes, info={})
+    assert len(rows_of(table)) == 209
+
+
+def test_a_folder_belongs_to_one_program(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path)
+    # The first attempt dies between the tables: the second takes over what is there.
+    real = GuardedTable.create
+
+    def dying(self: GuardedTable, rows: DataFrame) -> None:
+        real(self, rows)
+        if self.path.endswith("batches"):
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GuardedTable, "create", dying)
+        with pytest.raises(Killed):
+            Store.open(spark, path, PROGRAM)
+    Store.open(spark, path, PROGRAM)
+    store = Store.open(spark, path + "/", PROGRAM)
+    assert store.check_batch(5) == {"v": Place.NEXT, "w": Place.NEXT}
+
+    other = Program(
+        (ViewSpec("v", "v(X, Y) :- r(X, Y), X > 1.", COLUMNS), PROGRAM.views[1]),
+        {"r": PROGRAM.relations["r"]},
+    )
+    with pytest.raises(ProgramChangedError) as caught:
+        Store.open(spark, path, other)
+    assert [name for name, _, _ in caught.value.changes] == ["relation `s`", "view `v`"]
+    assert "v(X, Y) :- r(X, Y). as" in str(caught.value)
+    assert "-> v(X, Y) :- r(X, Y), X > 1. as" in str(caught.value)
+
+    intrude(spark, view_path(path, "v"))
+    with pytest.raises(ForeignWriteError, match="view `v`"):
+        store.check_batch(5)
+    shutil.rmtree(tmp_path / "_selfmaint" / "program")
+    with pytest.raises(StrangeTableError, match="view `v`"):
+        Store.open(spark, path, PROGRAM)

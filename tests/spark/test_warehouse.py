@@ -1,0 +1,270 @@
+"""A warehouse from end to end, as a user drives it; the same on every kind of session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import selfmaint
+from selfmaint.warehouse import RuntimeStateError, Warehouse
+from tests.spark.conftest import Jobs
+from warehouse.batches import BatchError, netted
+from warehouse.columns import ColumnError, struct_type
+from warehouse.sources import Fault, MemorySource, SimulatedSource, SourceError, VirtualClock
+from warehouse.tables import BatchOrderError, ForeignWriteError, ProgramChangedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PROGRAM = """
+.decl customers(cust: long, name: string, region: string) key(cust)
+.decl products(prod: long, category: string, price: decimal(10, 2)) key(prod)
+.decl orders(id: long, cust: long, prod: long, day: date)
+      key(id) references customers(cust) references products(prod)
+.decl notes(id: long, text: string)
+
+sales(Id, Customer, Name, Region, Product, Category, Day) :-
+    orders(Id, Customer, Product, Day), customers(Customer, Name, Region),
+    products(Product, Category, _).
+demand(Region, Category) :-
+    orders(_, C, P, _), customers(C, _, Region), products(P, Category, _).
+noted(Text) :- notes(_, Text).
+open_for_business() :- orders(_, _, _, _).
+"""
+DAY = date(2024, 2, 29)
+BEFORE: Mapping[str, Sequence[tuple[object, ...]]] = {
+    "customers": [(1, "Ann", "EU"), (2, "Bo", "US"), (3, "Ümit", None)],
+    "products": [(1, "tools", Decimal("9.99")), (2, "toys", None)],
+    "orders": [(1, 1, 1, DAY), (2, 2, 1, DAY), (3, 1, 2, DAY)],
+    "notes": [(1, None), (2, ""), (3, "a note")],
+}
+
+
+@dataclass
+class Shop:
+    """A warehouse, its source, and frames of changes."""
+
+    spark: SparkSession
+    path: str
+    source: SimulatedSource
+    warehouse: Warehouse
+
+    def batch(self, **changes: Sequence[tuple[object, ...]]) -> dict[str, DataFrame]:
+        """Rows with `+` or `-` in front."""
+        relations = selfmaint.parse(PROGRAM).relations
+        words = {"+": "insert", "-": "delete"}
+        frames = {}
+        for name, rows in changes.items():
+            schema = struct_type(relations[name]).add("change", "string")
+            values = [(*row, words[str(sign)]) for sign, *row in rows]
+            frames[name] = self.spark.createDataFrame(values, schema)
+        return frames
+
+    def advance(self, batch: Mapping[str, DataFrame]) -> None:
+        inner = self.source.source
+        assert isinstance(inner, MemorySource)
+        inner.advance(batch)
+
+    def apply(self, **changes: Sequence[tuple[object, ...]]) -> selfmaint.Report:
+        batch = self.batch(**changes)
+        self.advance(batch)
+        return self.warehouse.apply(batch)
+
+    def rows(self, view: str) -> list[tuple[object, ...]]:
+        return sorted(map(tuple, self.warehouse.view(view).read().collect()), key=repr)
+
+    def check(self) -> None:
+        for view in self.warehouse.views:
+            found = self.warehouse.verify(view)
+            assert found.is_right, (view, found.sample.collect())
+
+
+def open_shop(spark: SparkSession, path: Path) -> Shop:
+    program = selfmaint.parse(PROGRAM)
+    memory = MemorySource.of_rows(spark, program.relations.values(), BEFORE)
+    source = SimulatedSource(memory, latency=0.2, clock=VirtualClock())
+    warehouse = Warehouse.open(spark, str(path), program, source=source)
+    return Shop(spark, str(path), source, warehouse)
+
+
+def test_a_life(spark: SparkSession, tmp_path: Path) -> None:
+    """New facts, an update, new dimensions with facts, a miss, deletions; then a replay."""
+    shop = open_shop(spark, tmp_path)
+    with pytest.raises(RuntimeStateError, match="RT401"):
+        shop.apply(orders=[("+", 9, 1, 1, DAY)])
+    shop = open_shop(spark, tmp_path)
+    assert shop.warehouse.load() == 0
+    assert shop.rows("open_for_business") == [(True,)]
+    assert shop.rows("noted") == [("",), ("a note",), (None,)]
+    shop.check()
+    asked = shop.source.questions
+
+    old_and_new = shop.apply(orders=[("+", 4, 2, 2, DAY)])
+    assert old_and_new.of("sales").cost.questions == 0
+    moved = shop.apply(customers=[("-", 1, "Ann", "EU"), ("+", 1, "Ann", "JP")])
+    assert moved.of("sales").changes(selfmaint.Kind.SELF_MAINTAINED) == 2
+    arrived = shop.apply(
+        customers=[("+", 4, "Di", "EU")],
+        products=[("+", 3, "books", Decimal("1.00"))],
+        orders=[("+", 5, 4, 3, DAY)],
+    )
+    assert arrived.of("sales").cost.questions == 0
+    assert arrived.of("sales").inserted == 1
+    assert shop.source.questions - asked == sum(
+        report.cost.questions
+        for applied in (old_and_new, moved, arrived)
+        for report in applied.views
+    )
+    missed = shop.apply(orders=[("+", 6, 3, 3, DAY)], notes=[("-", 1, None), ("+", 4, "a note")])
+    assert missed.of("sales").changes(selfmaint.Kind.MISS) == 1
+    assert missed.of("sales").cost.questions == 1
+    gone = shop.apply(
+        orders=[("-", 1, 1, 1, DAY), ("-", 5, 4, 3, DAY)], customers=[("-", 4, "Di", "EU")]
+    )
+    assert gone.of("sales").deleted == 2
+    nothing = shop.apply(products=[("-", 1, "tools", Decimal("9.99")), ("+", 1, "tools", None)])
+    assert [(view.inserted, view.deleted) for view in nothing.views] == [(0, 0)] * 4
+    shop.check()
+
+    version = {view: shop.warehouse.view(view).read().count() for view in shop.warehouse.views}
+    again = shop.warehouse.apply({}, 6)
+    assert again.is_replay
+    assert version == {v: shop.warehouse.view(v).read().count() for v in shop.warehouse.views}
+    history = shop.warehouse.history("sales").collect()
+    assert [(row["batch"], row["is_changed"]) for row in history] == [
+        (0, True), (1, True), (2, True), (3, True), (4, True), (5, True), (6, False),
+    ]  # fmt: skip
+
+    reopened = Warehouse.open(spark, shop.path, selfmaint.parse(PROGRAM), source=shop.source)
+    assert reopened.apply({}, 6).is_replay
+    with pytest.raises(BatchOrderError, match="expected is batch 7"):
+        reopened.apply({}, 8)
+    other = selfmaint.parse(PROGRAM.replace("demand(Region, Category)", "demand(Category, Region)"))
+    with pytest.raises(ProgramChangedError, match="demand"):
+        Warehouse.open(spark, shop.path, other, source=shop.source)
+
+
+@pytest.fixture(scope="module")
+def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    found = open_shop(spark, tmp_path_factory.mktemp("shop"))
+    found.warehouse.load()
+    return found
+
+
+def test_bad_batches_change_nothing(shop: Shop) -> None:
+    before = shop.rows("sales")
+    apply = shop.warehouse.apply
+    with pytest.raises(BatchError, match=r"WH350(.|\n)*did you mean `orders`"):
+        apply({"order": shop.batch(orders=[])["orders"]})
+    with pytest.raises(ColumnError, match="WH321"):
+        apply({"orders": shop.batch(customers=[])["customers"]})
+    frame = shop.batch(orders=[("+", 7, 1, 1, DAY)])["orders"]
+    with pytest.raises(BatchError, match="WH351"):
+        apply({"orders": frame.replace("insert", "upsert", "change")})
+    with pytest.raises(BatchError, match="WH352"):
+        apply({"orders": frame.unionByName(frame)})
+    with pytest.raises(BatchError, match="WH352"):
+        apply(shop.batch(orders=[("+", 7, 1, 1, DAY), ("-", 7, 1, 1, DAY)]))
+    with pytest.raises(BatchError, match="WH353"):
+        apply(shop.batch(orders=[("+", 7, 1, 1, DAY), ("+", 7, 1, 2, DAY)]))
+    with pytest.raises(BatchError, match="WH354"):
+        apply(shop.batch(orders=[("+", None, 1, 1, DAY)]))
+    assert shop.rows("sales") == before
+
+
+def test_a_source_that_fails_is_asked_again_by_the_same_batch(shop: Shop) -> None:
+    batch = shop.batch(customers=[("+", 8, "Eve", "EU")])
+    shop.advance(batch)
+    shop.warehouse.apply(batch)
+    batch = shop.batch(orders=[("+", 8, 8, 2, DAY)])
+    shop.advance(batch)
+    first = shop.source.questions + 1
+    shop.source.faults = {first + n: Fault.ERROR for n in range(3)}
+    with pytest.raises(SourceError, match="WH333"):
+        shop.warehouse.apply(batch)
+    shop.source.faults = {}
+    shop.warehouse.apply(batch)
+    assert (8, 8, "Eve", "EU", 2, "toys", DAY) in shop.rows("sales")
+    shop.check()
+
+
+def test_a_view_that_somebody_else_wrote_to_is_refused_and_repaired(shop: Shop) -> None:
+    view = shop.warehouse.view("sales").read()
+    stray = view.limit(1).replace("Ann", "Nobody")
+    stray.write.format("delta").mode("append").save(f"{shop.path}/views/sales")
+    batch = shop.batch(notes=[("+", 9, "n")])
+    shop.advance(batch)
+    with pytest.raises(ForeignWriteError, match="repair"):
+        shop.warehouse.apply(batch)
+    shop.warehouse.repair("sales")
+    shop.warehouse.apply(batch)
+    shop.check()
+
+
+def test_a_log_is_netted(shop: Shop) -> None:
+    relation = selfmaint.parse(PROGRAM).relations["notes"]
+    log = [
+        (1, "comes and goes", "insert", 1),
+        (2, "goes and comes", "delete", 2),
+        (1, "comes and goes", "delete", 3),
+        (2, "goes and comes", "insert", 4),
+        (3, None, "insert", 5),
+        (4, "", "delete", 6),
+    ]
+    frame = shop.spark.createDataFrame(log, "id long, text string, change string, at int")
+    found = sorted(map(tuple, netted(relation, frame, "at").collect()))
+    assert found == [(3, None, "insert"), (4, "", "delete")]
+
+
+def test_the_number_of_jobs_does_not_depend_on_the_size(
+    spark: SparkSession,
+    tmp_path: Path,
+    count_jobs: Callable[[], AbstractContextManager[Jobs]],
+) -> None:
+    """10, 1,000 and 100,000 changes of the same kind: misses, updates, plain insertions."""
+    from pyspark.sql import functions as sf
+
+    text = """
+    .decl r(a: long, y: long) key(a)
+    .decl s(y: long, z: long) key(y)
+    v(A, Y, Z) :- r(A, Y), s(Y, Z).
+    """
+    program = selfmaint.parse(text)
+    numbers = spark.range(200_000)
+    memory = MemorySource(
+        {
+            "r": numbers.select(sf.col("id").alias("a"), (sf.col("id") % 1000).alias("y")),
+            "s": spark.range(150_000).select(sf.col("id").alias("y"), sf.col("id").alias("z")),
+        }
+    )
+    warehouse = Warehouse.open(
+        spark, str(tmp_path), program, source=SimulatedSource(memory, clock=VirtualClock())
+    )
+    warehouse.load()
+    start, counts = 1_000_000, []
+    for size in (10, 1_000, 100_000):
+        rows = spark.range(start, start + size)
+        inserts = rows.select(
+            sf.col("id").alias("a"),
+            # Half of them join with a row that the view shows, half with one that it does not.
+            sf.when(sf.col("id") % 2 == 0, sf.col("id") % 1000)
+            .otherwise(1000 + sf.col("id") % 100_000)
+            .alias("y"),
+            sf.lit("insert").alias("change"),
+        ).localCheckpoint()
+        memory.advance({"r": inserts})
+        with count_jobs() as jobs:
+            report = warehouse.apply({"r": inserts})
+        assert report.of("v").changes() == size
+        assert report.of("v").cost.questions == 1
+        counts.append(jobs.count)
+        start += size
+    assert len(set(counts)) == 1, counts
+    assert warehouse.verify("v").is_right

@@ -1,0 +1,296 @@
+"""Random worlds as typed programs and Spark frames, and what both executors say about a batch.
+
+Every executor test costs Spark jobs, whatever the size of its data. So many batches are *packed*
+into one: each gets a world number, a column `W` that every subgoal and the head carry, and all of
+them are one batch on one database.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, TypeAlias
+
+import selfmaint
+from cq.printer import print_value
+from cq.query import Query
+from cq.syntax import Const
+from cq.types import ANY, Row, constant_type
+from cq.types import Type as ColumnType
+from lookups.evaluate import evaluate, solve, tabulate
+from lookups.index import RowIndex
+from lookups.maintain import Outcome, maintain
+from lookups.plan import Action, Lookup
+from lookups.spark import Ask, Decided, Maintained
+from lookups.spark import maintain as maintain_on_spark
+from lookups.verdict import Because, Reason
+from property_tests.strategies import BatchCase, Flavour, batch_case, batches_of_one_world
+from property_tests.worlds import Atom, Comparison, ForeignKey, Relation, Term, Var, View, World
+from warehouse.columns import spark_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Database: TypeAlias = dict[str, set[Row]]
+Change: TypeAlias = tuple[str, Action, Row]
+
+START = datetime(2024, 2, 28, 23, 59, 58, 999_999)
+
+VALUES: Mapping[str, Sequence[object]] = {
+    "long": [-(2**63), -1, 0, 1, 7, 100, 2**31, 2**53 + 1, 2**63 - 2, 2**63 - 1],
+    "int": [-(2**31), -1, 0, 1, 7, 100, 200, 300, 2**31 - 2, 2**31 - 1],
+    "string": ["", " ", "'", "A", "\\", "a", "a'b", "ä", "日本", "\U0001f600"],
+    "decimal(12,2)": [Decimal(n) / 100 for n in (-999, -1, 0, 1, 10, 99, 100, 101, 5000, 10**11)],
+    "double": [-1e300, -0.5, 0.0, 0.1, 0.30000000000000004, 1.0, 1.5, 2.0, 1e15, 1e300],
+    "date": [
+        date(1582, 10, 15),
+        date(1969, 12, 31),
+        *(date(2024, 2, 25 + n) for n in range(5)),
+        date(2024, 3, 1),
+        date(2024, 3, 31),
+        date(9999, 12, 31),
+    ],
+    "timestamp": [
+        *(START + timedelta(microseconds=1) * 60**n for n in range(7)),
+        datetime(2024, 3, 31, 2, 30),
+        datetime(2024, 10, 27, 2, 30),
+        datetime(9999, 12, 31, 23, 59, 59, 999_999),
+    ],
+}
+"""Ten values of each type in ascending order, among them the awkward ones."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A program, a database before and after a batch, and the batch."""
+
+    text: str
+    before: Database
+    after: Database
+    changes: tuple[Change, ...]
+
+    @property
+    def query(self) -> Query:
+        query = selfmaint.parse(self.text).view("v").query
+        # A table has at least one column: that of a view without columns holds `true`.
+        return query if query.head else replace(query, head=(Const(True),))
+
+
+def packed(flavour: Flavour, seed: int, size: int, count: int, kind: str) -> Scenario:
+    """Several batches for one random view, as one batch."""
+    cases = batches_of_one_world(flavour, seed, size, count)
+    return typed([_in_world(case, number) for number, case in enumerate(cases)], kind)
+
+
+def single(flavour: Flavour, seed: int, size: int, kind: str) -> Scenario:
+    return typed([batch_case(flavour, seed, size)], kind)
+
+
+def _in_world(case: BatchCase, number: int) -> BatchCase:
+    """The case with the world number as the first column of everything."""
+    return replace(
+        case,
+        world=_with_world(case.world),
+        before={name: {(number, *row) for row in rows} for name, rows in case.before.items()},
+        after={name: {(number, *row) for row in rows} for name, rows in case.after.items()},
+        changes=tuple(replace(c, row=(number, *c.row)) for c in case.changes),
+    )
+
+
+def _with_world(world: World) -> World:
+    number = Var("W")
+
+    def shifted(columns: Iterable[int]) -> tuple[int, ...]:
+        return (0, *(column + 1 for column in columns))
+
+    relations = (
+        Relation(
+            relation.name,
+            relation.arity + 1,
+            tuple(map(shifted, relation.keys)),
+            tuple(ForeignKey(shifted(f.columns), f.parent) for f in relation.foreign_keys),
+        )
+        for relation in world.relations
+    )
+    view = world.view
+    atoms = tuple(Atom(atom.relation, (number, *atom.terms)) for atom in view.atoms)
+    return World(tuple(relations), View((number, *view.head), atoms, view.comparisons))
+
+
+def typed(cases: Sequence[BatchCase], kind: str) -> Scenario:
+    """The cases as one, with their values replaced by values of a type, in the same order."""
+    world = cases[0].world
+    constants = {value for atom in world.view.atoms for value in atom.constants()}
+    constants |= {v for c in world.view.comparisons for v in c.constants()}
+    constants |= {term for term in world.view.head if not isinstance(term, Var)}
+    databases = [database for case in cases for database in (case.before, case.after)]
+    rows = (row for database in databases for content in database.values() for row in content)
+    used = {value for row in rows for value in row if value is not None} | constants
+    ordered = sorted(used, key=lambda value: (isinstance(value, str), value))
+    if kind == "long" and len(ordered) > len(VALUES[kind]):
+        values: Mapping[object, object] = {value: n for n, value in enumerate(ordered)}
+    else:
+        values = dict(zip(ordered, VALUES[kind], strict=False))
+        assert len(values) == len(ordered), "too many values for this type"
+    values = {**values, None: None}
+
+    def convert(row: Iterable[object]) -> Row:
+        return tuple(values[value] for value in row)
+
+    def merged(databases: Iterable[Mapping[str, Iterable[Row]]]) -> Database:
+        found: Database = {relation.name: set() for relation in world.relations}
+        for database in databases:
+            for name, content in database.items():
+                found[name] |= set(map(convert, content))
+        return found
+
+    return Scenario(
+        _text(world, kind, values),
+        merged(case.before for case in cases),
+        merged(case.after for case in cases),
+        tuple((c.relation, c.kind, convert(c.row)) for case in cases for c in case.changes),
+    )
+
+
+def _text(world: World, kind: str, values: Mapping[object, object]) -> str:
+    def term(term: Term) -> str:
+        return term.name if isinstance(term, Var) else print_value(values[term])
+
+    def atom(name: str, terms: Iterable[Term]) -> str:
+        return f"{name}({', '.join(map(term, terms))})"
+
+    def compared(comparison: Comparison) -> str:
+        return f"{term(comparison.left)} {comparison.operator} {term(comparison.right)}"
+
+    declared = [relation.text().replace(": long", f": {kind}") for relation in world.relations]
+    body = [atom(a.relation, a.terms) for a in world.view.atoms]
+    body += [compared(c) for c in world.view.comparisons]
+    return "\n".join([*declared, f"{atom('v', world.view.head)} :- {', '.join(body)}."])
+
+
+# On Spark
+
+
+def frame_of(
+    spark: SparkSession, rows: Iterable[Row], types: Sequence[ColumnType], prefix: str
+) -> DataFrame:
+    from pyspark.sql.types import StructField, StructType
+
+    fields = [StructField(f"{prefix}{i}", spark_type(kind)) for i, kind in enumerate(types)]
+    return spark.createDataFrame(sorted(rows, key=repr), StructType(fields))
+
+
+class PlainSource:
+    """Answers from Python sets, and remembers what it was asked."""
+
+    def __init__(self, spark: SparkSession, scenario: Scenario) -> None:
+        self.spark = spark
+        self.query = scenario.query
+        self.tables = tabulate(self.query, scenario.after)
+        self.asked: list[tuple[object, ...]] = []
+
+    def __call__(self, ask: Ask, keys: DataFrame | None) -> DataFrame:
+        values = [tuple(row) for row in keys.collect()] if keys is not None else [()]
+        assert len(set(values)) == len(values) == ask.keys
+        bound, wanted = (tuple(var.name for var in side) for side in (ask.bound, ask.wanted))
+        self.asked.append((ask.subgoals, bound, wanted, frozenset(values), ask.is_slice))
+        rows = self.slices(ask, values) if ask.is_slice else self.groups(ask, values)
+        types = [self.type_of(var.name) for var in (*ask.bound, *ask.wanted)]
+        names = [f"b{i}" for i in range(len(bound))] + [f"w{i}" for i in range(len(wanted))]
+        if not names:
+            return self.spark.range(1).where("true" if rows else "false")
+        return frame_of(self.spark, rows, types, "a").toDF(*names)
+
+    def groups(self, ask: Ask, keys: list[Row]) -> set[Row]:
+        starts = [dict(zip(ask.bound, key, strict=True)) for key in keys]
+        found = solve(self.query, ask.subgoals, ask.comparisons, starts, self.tables)
+        return {tuple(binding[var] for var in (*ask.bound, *ask.wanted)) for binding in found}
+
+    def slices(self, ask: Ask, keys: list[Row]) -> set[Row]:
+        view = RowIndex(evaluate(self.query, self.tables), len(self.query.head))
+        columns = tuple(self.query.columns[var] for var in ask.bound)
+        assert list(columns) == sorted(columns)
+        picked = [self.query.columns[var] for var in ask.wanted]
+        return {
+            (*key, *(row[i] for i in picked)) for key in keys for row in view.matching(columns, key)
+        }
+
+    def type_of(self, name: str) -> ColumnType:
+        for atom in self.query.atoms:
+            relation = self.query.by_name[atom.predicate]
+            for term, column in zip(atom.terms, relation.columns, strict=True):
+                if getattr(term, "name", None) == name:
+                    return column.type
+        raise AssertionError(name)
+
+
+def run(spark: SparkSession, scenario: Scenario) -> tuple[Maintained, PlainSource]:
+    """The batch on Spark."""
+    query = scenario.query
+    types = [
+        constant_type(term.value) if isinstance(term, Const) else kind
+        for term, kind in zip(query.head, query.types or (ANY,), strict=True)
+    ]
+    view = frame_of(spark, evaluate(query, scenario.before), types, "column")
+    changes = {}
+    for name in dict.fromkeys(relation for relation, _, _ in scenario.changes):
+        columns = [column.type for column in query.by_name[name].columns]
+        rows = [
+            (number, action == "insert", *row)
+            for number, (relation, action, row) in enumerate(scenario.changes)
+            if relation == name
+        ]
+        frame = frame_of(spark, rows, [ColumnType("long"), ColumnType("boolean"), *columns], "c")
+        changes[name] = frame.toDF("id", "insert", *(c.name for c in query.by_name[name].columns))
+    source = PlainSource(spark, scenario)
+    size = len(scenario.changes)
+    return maintain_on_spark(query, view, changes, source, size), source
+
+
+# What was decided, in a form that both executors can be brought to
+
+Said: TypeAlias = tuple[str, str, tuple[tuple[str, Lookup, bool], ...]]
+
+
+def said_by_reference(query: Query, outcome: Outcome) -> dict[tuple[int, Action, Row], Said]:
+    """Subgoal, action and row to the rule, the rule before the second chance, the lookups made."""
+    found = {}
+    for decision in outcome.decisions:
+        subgoals = query.occurrences(decision.relation)
+        several = decision.reason.rule == Because.SEVERAL
+        reasons = decision.reason.parts if several else (decision.reason,) * len(subgoals)
+        for subgoal, reason in zip(subgoals, reasons, strict=True):
+            found[subgoal, decision.action, decision.row] = _said(reason)
+    return found
+
+
+def _said(reason: Reason) -> Said:
+    first = reason.parts[0] if reason.rule in (Because.SETTLED, Because.BATCH) else reason
+    answers = tuple((str(a.test), a.lookup, a.found) for a in first.answers)
+    return str(reason.rule), str(first.rule), answers
+
+
+def said_on_spark(decided: Iterable[Decided]) -> dict[tuple[int, Action, Row], Said]:
+    found = {}
+    for part in decided:
+        for row in part.frame.collect():
+            probes = part.insert if row["insert"] else part.delete
+            answers = []
+            for number, question in enumerate(probes.questions):
+                word, bit = divmod(number, 60)
+                if row[f"asked{word}"] >> bit & 1:
+                    hit = bool(row[f"found{word}"] >> bit & 1)
+                    answers.append((str(question.test), question.lookup, hit))
+            action: Action = "insert" if row["insert"] else "delete"
+            values = tuple(row[name] for name in row.asDict() if re.fullmatch(r"c\d+", name))
+            found[part.subgoal, action, values] = (row["rule"], row["first"], tuple(answers))
+    return found
+
+
+def reference(scenario: Scenario) -> Outcome:
+    query = scenario.query
+    before = evaluate(query, scenario.before)
+    return maintain(query, before, scenario.changes, scenario.after, scenario.before)

@@ -1,0 +1,213 @@
+"""Batches of changes: checked before anything runs, and the net effect of an ordered log.
+
+A batch maps relations to frames with the relation's columns and a column `change` that holds
+`insert` or `delete`; an UPDATE is one of each. It is net: no row is in it twice, and with a
+declared key no two inserted and no two deleted rows share that key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from cq.diagnostics import Diagnostic, SelfmaintError, did_you_mean, shorten
+from cq.schema import Relation
+from warehouse.columns import check_columns, quoted, struct_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+CHANGE: Final = "change"
+INSERT: Final = "insert"
+DELETE: Final = "delete"
+
+
+class BatchError(SelfmaintError):
+    """A batch that cannot be applied as it is. Nothing was changed.
+
+    Attributes:
+        code: stable code, such as `WH351`.
+        relation: the relation that it is about.
+        help: what to do about it.
+    """
+
+    def __init__(self, code: str, relation: str, message: str, *help: str) -> None:
+        super().__init__(
+            Diagnostic(code, f"{message}. Nothing was changed", help=help).render("", "")
+        )
+        self.code = code
+        self.relation = relation
+        self.message = message
+        self.help = help
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The net changes of one relation, computed once.
+
+    Args:
+        frame: `id`, unique and always the same for the same row, `insert`, and the relation's
+            columns in their declared order as `c0`, `c1`, ...
+    """
+
+    relation: str
+    frame: DataFrame
+    inserts: int
+    deletes: int
+
+
+def checked(
+    relations: Mapping[str, Relation], batch: Mapping[str, DataFrame]
+) -> dict[str, Changes]:
+    """The batch, once it is known to be one; relations without a change are left out.
+
+    First all columns of all relations are checked, which runs nothing; then two jobs per relation.
+
+    Raises:
+        BatchError: WH350 an unknown relation, WH351 an unknown word for a change, WH352 a row that
+            is in the batch twice, WH353 two rows with one key, WH354 NULL in a declared key.
+        ColumnError: WH321, columns that are missing, too many or of another type.
+    """
+    for name, frame in batch.items():
+        if name not in relations:
+            raise BatchError(
+                "WH350",
+                name,
+                f"the batch has changes of `{shorten(name)}`, which is no relation of the program",
+                *did_you_mean(name, relations),
+            )
+        _check_columns(relations[name], frame)
+    found = (_changes(relations[name], frame) for name, frame in batch.items())
+    return {changes.relation: changes for changes in found if changes.inserts or changes.deletes}
+
+
+def _check_columns(relation: Relation, frame: DataFrame) -> None:
+    from pyspark.sql.types import StringType, StructType
+
+    needed = StructType([*struct_type(relation).fields]).add(CHANGE, StringType())
+    check_columns(frame, needed, f"the changes of `{relation.name}`")
+
+
+def _changes(relation: Relation, frame: DataFrame) -> Changes:
+    from pyspark.sql import functions as sf
+
+    own = [sf.col(quoted(column.name)) for column in relation.columns]
+    kept = frame.select(
+        sf.monotonically_increasing_id().alias("id"),
+        (sf.col(CHANGE) == INSERT).alias("insert"),
+        sf.coalesce(sf.col(CHANGE).isin(INSERT, DELETE), sf.lit(False)).alias("known"),
+        *(column.alias(f"c{i}") for i, column in enumerate(own)),
+    ).localCheckpoint()
+    counts = _counts(relation, kept)
+    _check_counts(relation, counts)
+    return Changes(relation.name, kept.drop("known"), counts["inserts"], counts["deletes"])
+
+
+def _counts(relation: Relation, rows: DataFrame) -> dict[str, int]:
+    """How many changes there are, and how many of them are wrong in which way; one job."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    def shared(columns: tuple[int, ...], by_action: bool) -> Column:
+        """How many changes agree on these columns."""
+        keys = [f"c{i}" for i in columns] + ["insert"] * by_action
+        return sf.count(sf.lit(1)).over(Window.partitionBy(*keys))
+
+    width = len(relation.columns)
+    figures = {
+        "inserts": sf.count_if(sf.col("known") & sf.col("insert")),
+        "deletes": sf.count_if(sf.col("known") & ~sf.col("insert")),
+        "unknown": sf.count_if(~sf.col("known")),
+        "twice": sf.count_if(sf.col("twice") > 1),
+    }
+    rows = rows.withColumn("twice", shared(tuple(range(width)), by_action=False))
+    for number, key in enumerate(relation.keys):
+        is_null = sf.lit(False)
+        for i in key:
+            is_null = is_null | sf.col(f"c{i}").isNull()
+        rows = rows.withColumns(
+            {f"key{number}": shared(key, by_action=True), f"null{number}": is_null}
+        )
+        figures[f"key{number}"] = sf.count_if(sf.col(f"key{number}") > 1)
+        figures[f"null{number}"] = sf.count_if(sf.col(f"null{number}"))
+    (row,) = rows.agg(*(figure.alias(name) for name, figure in figures.items())).collect()
+    return {name: int(row[name]) for name in figures}
+
+
+NETTING: Final = "`netted` computes the net effect of an ordered log of changes"
+
+
+def _check_counts(relation: Relation, counts: Mapping[str, int]) -> None:
+    name = relation.name
+    if count := counts["unknown"]:
+        raise BatchError(
+            "WH351",
+            name,
+            f"{count} changes of `{name}` are neither insertions nor deletions",
+            f"column `{CHANGE}` holds `{INSERT}` or `{DELETE}`",
+        )
+    if count := counts["twice"]:
+        raise BatchError(
+            "WH352",
+            name,
+            f"the batch is not net: {count} changes of `{name}` are of a row that is in it more "
+            "than once",
+            NETTING,
+        )
+    for number, key in enumerate(relation.keys):
+        columns = ", ".join(relation.columns[i].name for i in key)
+        if count := counts[f"null{number}"]:
+            raise BatchError(
+                "WH354",
+                name,
+                f"{count} changes of `{name}` have NULL in key({columns})",
+                "leave the key out of the declaration if the source does not keep it",
+            )
+        if count := counts[f"key{number}"]:
+            raise BatchError(
+                "WH353",
+                name,
+                f"the batch is not net: {count} changes of `{name}` share key({columns}) with "
+                "another one of the same kind",
+                NETTING,
+                "or the declared key does not hold in the source",
+            )
+
+
+def netted(relation: Relation, log: DataFrame, order: str) -> DataFrame:
+    """The net effect of an ordered log of changes, as a frame for a batch.
+
+    Law: applied to a state that the log fits, the result does what the log does, and no row is in
+    it twice. A row's first and last change say all: a row that is first inserted was absent, one
+    that is last deleted is absent.
+
+    Args:
+        log: the relation's columns, `change`, and a column to order by, such as a log position.
+        order: the name of that column; of two changes of one row the greater one came later.
+    Raises:
+        ColumnError: WH321; BatchError: WH351 as for a batch, WH355 an order with NULL or ties.
+    """
+    from pyspark.sql import functions as sf
+
+    _check_columns(relation, log.drop(sf.col(quoted(order))))
+    own = [column.name for column in relation.columns]
+    position, change = sf.col(quoted(order)), sf.col(CHANGE)
+    (row,) = log.agg(
+        sf.count_if(~sf.coalesce(change.isin(INSERT, DELETE), sf.lit(False))).alias("unknown"),
+        sf.count_if(position.isNull()).alias("unordered"),
+    ).collect()
+    if row["unknown"]:
+        _check_counts(relation, {"unknown": row["unknown"]})
+    if row["unordered"]:
+        raise BatchError(
+            "WH355",
+            relation.name,
+            f"{row['unordered']} changes of `{relation.name}` have no place in the order",
+            "the column to order by must not hold NULL",
+        )
+    rows = log.groupBy(*(sf.col(quoted(name)) for name in own)).agg(
+        sf.min_by(change, position).alias("first"), sf.max_by(change, position).alias("last")
+    )
+    kept = rows.where(sf.col("first") == sf.col("last"))
+    return kept.select(*(sf.col(quoted(name)) for name in own), sf.col("last").alias(CHANGE))

@@ -1,0 +1,35 @@
+"""Sources: who answers what a view cannot.
+
+source = FederatedSource([DeltaSource.open(spark, path), MemorySource(tables)])
+answer = ask(source, Join(query, subgoals, comparisons, bound, wanted), keys, version=7)
+"""
+
+from warehouse.sources.ask import ask
+from warehouse.sources.clock import Clock, RealClock, VirtualClock
+from warehouse.sources.delta import DeltaSource
+from warehouse.sources.errors import SourceError
+from warehouse.sources.federated import FederatedSource
+from warehouse.sources.join import Join, joined, whole
+from warehouse.sources.memory import MemorySource
+from warehouse.sources.protocol import Answer, Cost, Part, Source
+from warehouse.sources.simulated import Fault, SimulatedSource
+
+__all__ = [
+    "Answer",
+    "Clock",
+    "Cost",
+    "DeltaSource",
+    "Fault",
+    "FederatedSource",
+    "Join",
+    "MemorySource",
+    "Part",
+    "RealClock",
+    "SimulatedSource",
+    "Source",
+    "SourceError",
+    "VirtualClock",
+    "ask",
+    "joined",
+    "whole",
+]

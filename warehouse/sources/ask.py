@@ -1,0 +1,144 @@
+"""Asking a source, and believing only what can be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from cq.diagnostics import SelfmaintError
+from warehouse.columns import misfits_of
+from warehouse.sources.clock import Clock, RealClock
+from warehouse.sources.errors import SourceError
+from warehouse.sources.join import Join
+from warehouse.sources.protocol import Answer, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
+
+FIRST_PAUSE: Final = 0.5
+"""Seconds before the second attempt; each later pause is twice as long."""
+
+
+def ask(
+    source: Source,
+    join: Join,
+    keys: DataFrame | None,
+    version: int,
+    *,
+    limit_seconds: float | None = 300.0,
+    retries: int = 2,
+    clock: Clock | None = None,
+) -> Answer:
+    """The answer of a source, checked: columns, types, number of rows, and version.
+
+    Law: what is returned has the columns of `join.schema`, as many rows as the source announced,
+    and is as of `version` or later.
+
+    Args:
+        limit_seconds: for one attempt; None for no limit.
+        retries: further attempts after an error that may pass, with growing pauses.
+        clock: the real one, unless given.
+    Raises:
+        SourceError: why the last attempt failed. Nothing has been changed.
+        ColumnError: the source's relations have not the declared columns.
+    """
+    clock = clock or RealClock()
+    spark = _session(keys)
+    pause = FIRST_PAUSE
+    for attempt in range(retries + 1):
+
+        def work() -> Answer:
+            return checked(source, join, version, source.answer(join, keys, version))
+
+        try:
+            if limit_seconds is None:
+                return _told(source, join, version, work)
+            return _told(source, join, version, lambda: clock.within(limit_seconds, work, spark))
+        except SourceError as error:
+            if not error.retryable or attempt == retries:
+                if attempt:
+                    error.add_note(f"asked {attempt + 1} times")
+                raise
+        clock.sleep(pause)
+        pause *= 2
+    raise AssertionError("the last attempt returns or raises")
+
+
+def checked(source: Source, join: Join, version: int, answer: Answer) -> Answer:
+    """The answer, if it is what was asked for; one job.
+
+    Raises:
+        SourceError: WH335, WH336 or WH337.
+    """
+    asked = _asked(source, join, version)
+    if answer.version < version:
+        raise SourceError(
+            "WH337",
+            f"{asked}, but answered as of version {answer.version}",
+            "the source has fallen behind; apply the same batch again when it has caught up",
+            retryable=True,
+        )
+    if misfits := tuple(misfits_of(answer.frame.schema, join.schema)):
+        raise SourceError(
+            "WH336",
+            f"{asked}, but answered with other columns: {'; '.join(map(str, misfits))}",
+            "the source does not fit the program; compare its tables with the declarations",
+        )
+    received = answer.frame.count()
+    if received != answer.rows:
+        raise SourceError(
+            "WH335",
+            f"{asked}, and announced {answer.rows} rows, but {received} arrived",
+            "the answer was cut short; apply the same batch again",
+            retryable=True,
+        )
+    return answer
+
+
+def _told(source: Source, join: Join, version: int, work: Callable[[], T]) -> T:
+    """What `work` returns; what another program raises, in our words.
+
+    The text of a foreign error may hold values and passwords. It is not repeated, only its kind;
+    a debugger finds the error itself as the context of ours.
+    """
+    try:
+        return work()
+    except (SelfmaintError, AssertionError):
+        raise
+    except TimeoutError:
+        failure = SourceError(
+            "WH334",
+            f"{_asked(source, join, version)}, and did not answer in time",
+            "see whether the source is well, or allow more time",
+            retryable=True,
+        )
+    except Exception as error:
+        if isinstance(error, MemoryError):
+            raise
+        failure = SourceError(
+            "WH333",
+            f"{_asked(source, join, version)}, and failed: {kind_of(error)}",
+            "see what the source itself reports; then apply the same batch again",
+            retryable=True,
+        )
+    raise failure from None
+
+
+def kind_of(error: BaseException) -> str:
+    """The name of an error and, if it is one of Spark's, its condition; no text with values."""
+    from pyspark.errors import PySparkException
+
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    return type(error).__name__ + (f" ({condition})" if condition else "")
+
+
+def _asked(source: Source, join: Join, version: int) -> str:
+    return f"source `{source.name}` was asked for {join}, as of version {version}"
+
+
+def _session(keys: DataFrame | None) -> SparkSession | None:
+    from pyspark.sql import SparkSession
+
+    return keys.sparkSession if keys is not None else SparkSession.getActiveSession()

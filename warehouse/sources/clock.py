@@ -1,0 +1,121 @@
+"""Time: the real one, and one that only moves when somebody waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """What can wait, and give up on work that takes too long."""
+
+    def now(self) -> float:
+        """Seconds since some moment."""
+
+    def sleep(self, seconds: float) -> None: ...
+
+    def within(self, seconds: float, work: Callable[[], T], spark: SparkSession | None) -> T:
+        """What `work` returns.
+
+        Args:
+            spark: where the work runs its jobs; where possible they are stopped when time is up.
+        Raises:
+            TimeoutError: it took longer.
+        """
+
+
+class VirtualClock:
+    """A clock for tests: waiting takes no time and is exact."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._deadlines: list[float] = []
+
+    def now(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        until = self._now + seconds
+        deadline = min(self._deadlines, default=until)
+        self._now = min(until, deadline)
+        if until > deadline:
+            raise TimeoutError
+
+    def within(self, seconds: float, work: Callable[[], T], spark: SparkSession | None) -> T:
+        self._deadlines.append(self._now + seconds)
+        try:
+            return work()
+        finally:
+            self._deadlines.pop()
+
+
+class RealClock:
+    """The clock on the wall.
+
+    Work with a time limit runs in a thread of its own, which is left alone when time is up: its
+    `sleep` ends, but other waiting may go on behind the scenes. Over Spark Connect its Spark jobs
+    are stopped as well. A classic session stops the jobs of a tag only for the thread that runs
+    them, so that a job which has begun there runs to its end.
+    """
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        given_up: threading.Event | None = getattr(self._own, "given_up", None)
+        if given_up is None:
+            time.sleep(seconds)
+        elif given_up.wait(seconds):
+            raise TimeoutError
+
+    def within(self, seconds: float, work: Callable[[], T], spark: SparkSession | None) -> T:
+        results: list[T] = []
+        errors: list[BaseException] = []
+        given_up = threading.Event()
+
+        def run() -> None:
+            self._own.given_up = given_up
+            try:
+                results.append(work())
+            except BaseException as error:  # noqa: BLE001  raised again below, in the caller's thread
+                errors.append(error)
+
+        # The thread inherits the tag, and with it all its jobs are found.
+        tag = f"selfmaint-{uuid4()}"
+        if spark is not None:
+            spark.addTag(tag)
+        try:
+            thread = _thread(run, spark)
+            thread.start()
+            thread.join(seconds)
+            if thread.is_alive():
+                given_up.set()
+                if spark is not None:
+                    spark.interruptTag(tag)
+                raise TimeoutError
+        finally:
+            if spark is not None:
+                spark.removeTag(tag)
+        if errors:
+            raise errors[0]
+        return results[0]
+
+
+def _thread(run: Callable[[], None], spark: SparkSession | None) -> threading.Thread:
+    """A thread that does not keep the process alive, with the caller's job group and tags."""
+    if spark is None:
+        return threading.Thread(target=run, daemon=True)
+    from pyspark import InheritableThread
+
+    return InheritableThread(target=run, session=spark, daemon=True)

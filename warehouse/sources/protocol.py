@@ -1,0 +1,154 @@
+"""What a source is: it answers "rows of this small join for these keys, as of this version"."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from cq.diagnostics import did_you_mean
+from warehouse.columns import check_columns, positional, struct_type
+from warehouse.sources.errors import SourceError
+from warehouse.sources.join import Join, joined
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FEW_KEYS: Final = 200_000
+"""So many keys are sent to every executor; with more, Spark chooses how to join."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What answering took.
+
+    Args:
+        questions: how often a source was asked.
+        keys_sent: distinct keys that went to a source.
+        rows_sent: rows that came back.
+        rows_scanned: the rows of all relations asked about, each relation once per question. An
+            upper figure: files and rows that the source could skip count as well.
+        seconds: how long the source took; of a simulated source, what its settings say.
+    """
+
+    questions: int = 0
+    keys_sent: int = 0
+    rows_sent: int = 0
+    rows_scanned: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.questions + other.questions,
+            self.keys_sent + other.keys_sent,
+            self.rows_sent + other.rows_sent,
+            self.rows_scanned + other.rows_scanned,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One question to one of several sources, and what it took."""
+
+    source: str
+    join: Join
+    version: int
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of a join for some keys.
+
+    Args:
+        frame: columns as `Join.schema`; distinct rows. It is fixed: reading it asks nobody.
+        version: what the rows are as of. It may be later than asked for, never earlier.
+        cost: what it took; with several sources, the sum of the parts.
+        rows: how many rows the source says there are, so that lost rows are noticed.
+        parts: what was asked of whom, where a question was split; in the order asked.
+    """
+
+    frame: DataFrame
+    version: int
+    cost: Cost
+    rows: int
+    parts: tuple[Part, ...] = ()
+
+
+class Source(Protocol):
+    """A holder of relations. Versions are the warehouse's: version 7 ends the seventh batch."""
+
+    @property
+    def name(self) -> str:
+        """For messages and reports."""
+
+    @property
+    def relations(self) -> frozenset[str]: ...
+
+    def version(self) -> int:
+        """The newest version that it can answer as of."""
+
+    def answer(self, join: Join, keys: DataFrame | None, version: int) -> Answer:
+        """The rows of `join` for `keys`, as of `version` or a later one that it names.
+
+        Args:
+            keys: columns as `Join.key_schema`; None if no variable is bound.
+        Raises:
+            SourceError: it holds not all of the relations, or cannot answer as of the version.
+        """
+
+
+def require_relations(source: Source, join: Join) -> None:
+    """Refuse a question about a relation that the source does not hold."""
+    if missing := [name for name in join.relations if name not in source.relations]:
+        raise SourceError(
+            "WH330",
+            f"source `{source.name}` holds no relation `{missing[0]}`",
+            *did_you_mean(missing[0], source.relations),
+        )
+
+
+def computed(
+    source: Source,
+    join: Join,
+    keys: DataFrame | None,
+    version: int,
+    read: Callable[[str], DataFrame],
+    size: Callable[[str], int],
+) -> Answer:
+    """The answer of a source whose relations Spark can read.
+
+    Four jobs, and those of broadcasts: the keys once and their number, the rows and theirs. What
+    was computed stays with the executors until the frame is no longer used.
+
+    Args:
+        read: the rows of a relation at `version`.
+        size: how many they are.
+    Raises:
+        ColumnError: WH321, if a relation's rows have not the declared columns.
+    """
+    require_relations(source, join)
+    started = time.monotonic()
+    tables = _checked_tables(join, read)
+    sent = 0
+    if keys is not None:
+        check_columns(keys, join.key_schema, "the keys")
+        keys = keys.distinct().localCheckpoint()
+        sent = keys.count()
+    frame = joined(join, tables, keys, few_keys=sent <= FEW_KEYS).localCheckpoint()
+    rows = frame.count()
+    scanned = sum(map(size, join.relations))
+    seconds = time.monotonic() - started
+    return Answer(frame, version, Cost(1, sent, rows, scanned, seconds), rows)
+
+
+def _checked_tables(join: Join, read: Callable[[str], DataFrame]) -> Mapping[str, DataFrame]:
+    tables: dict[str, DataFrame] = {}
+    for name in join.relations:
+        schema = struct_type(join.query.by_name[name])
+        table = read(name)
+        check_columns(table, schema, f"the rows of `{name}`")
+        tables[name] = positional(table, schema.fieldNames())
+    return tables

@@ -1,0 +1,407 @@
+"""A Delta table that is changed only as it was when the change was decided.
+
+Law: a write with `expected` goes through only if no commit that changed rows came between version
+`expected` and the write's own commit. Otherwise it is refused, or, in one case, reported:
+
+1. Before the write, the newest version is compared with `expected` (no Spark job).
+2. Delta tries a commit once. By default it tries again behind whatever came first, and a plain
+   append conflicts with nothing; with one attempt, any commit that comes first makes it fail.
+3. Writers of this project fence each other: each commit carries the version it means to make as
+   Delta's application transaction, and Delta skips a write whose number has been used.
+4. After the write, the history is read. A commit of somebody else between the first step and the
+   start of Delta's transaction, some milliseconds, is seen here: by then the write is committed,
+   and the table is reported as written to by somebody else.
+
+Commits that do not change rows, such as OPTIMIZE, are no conflict.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from warehouse.columns import delta_table, quoted
+from warehouse.sparklog import silent_query_errors
+from warehouse.tables.errors import (
+    REPAIR,
+    ConflictError,
+    CorruptLogError,
+    ForeignWriteError,
+    MissingTableError,
+    MissingVersionError,
+    StorageError,
+    TableError,
+    kind_of,
+    parameters_of,
+    reason_of,
+)
+from warehouse.tables.marks import Kind, Mark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NO_SUCH_VERSION: Final = 2**62
+APPLICATION: Final = "selfmaint"
+
+HARMLESS: Final = frozenset(
+    {
+        "ADD CONSTRAINT",
+        "ANALYZE TABLE",
+        "COMPUTE STATS",
+        "DROP CONSTRAINT",
+        "OPTIMIZE",
+        "REORG",
+        "SET TBLPROPERTIES",
+        "UNSET TBLPROPERTIES",
+        "UPGRADE PROTOCOL",
+        "VACUUM END",
+        "VACUUM START",
+    }
+)
+"""Operations that leave every row as it is. One that is not listed counts as a write."""
+
+RECENT: Final = 4
+"""How many commits to look at after a write: more than one only if somebody else wrote, too."""
+
+PROPERTIES: Final = {
+    # A deleted row is noted beside its file, which is not written again.
+    "delta.enableDeletionVectors": "true",
+    # A checkpoint costs three jobs; the default is one every ten commits.
+    "delta.checkpointInterval": "100",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One commit of a table's history."""
+
+    version: int
+    operation: str
+    mark: Mark | None
+    metrics: Mapping[str, str]
+
+    @property
+    def changes_rows(self) -> bool:
+        if self.mark is not None:
+            return self.mark.kind is not Kind.OPTIMIZE
+        return self.operation not in HARMLESS
+
+    @property
+    def is_foreign(self) -> bool:
+        return self.mark is None and self.changes_rows
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedTable:
+    """A Delta table at `path`; `name` is what messages call it."""
+
+    spark: SparkSession
+    path: str
+    name: str
+
+    @property
+    def identifier(self) -> str:
+        return delta_table(self.path)
+
+    def create(self, frame: DataFrame) -> None:
+        """A new table with these columns and rows."""
+        mark = Mark(Kind.CREATE)
+        with self._translated(), _settings(self.spark, _user_metadata(mark)):
+            frame.write.format("delta").mode("error").options(**PROPERTIES).save(self.path)
+
+    def read(self, version: int | None = None) -> DataFrame:
+        """The rows, now or at a version.
+
+        Raises:
+            MissingVersionError: WH348, if there is no such version, or no longer.
+        """
+        reader = self.spark.read.format("delta")
+        if version is None:
+            return reader.load(self.path)
+        with self._translated():
+            frame = reader.option("versionAsOf", version).load(self.path)
+            _ = frame.schema  # a Connect session finds out only now
+        return frame
+
+    def newest(self) -> int:
+        """The newest version, without a Spark job.
+
+        Delta's answer to a question for a version that cannot exist says which ones do.
+
+        Raises:
+            MissingTableError: WH343, CorruptLogError: WH344.
+        """
+        try:
+            with silent_query_errors():
+                frame = self.spark.read.format("delta").option("versionAsOf", NO_SUCH_VERSION)
+                _ = frame.load(self.path).schema
+        except _spark_errors() as error:
+            if kind_of(error) is MissingVersionError:
+                return int(parameters_of(error)["latest"])
+            self._raise(error)
+        raise AssertionError(f"{self.name} has version {NO_SUCH_VERSION}")
+
+    def entries(self, since: int, newest: int) -> tuple[Entry, ...]:
+        """The commits from version `since` to `newest`, newest first; one Spark job.
+
+        Those that Delta has already removed from the log are missing at the end.
+        """
+        return tuple(e for e in self.last(newest - since + 1) if e.version >= since)
+
+    def last(self, limit: int) -> tuple[Entry, ...]:
+        """At most `limit` of the last commits, newest first; one Spark job."""
+        with self._translated():
+            rows = self.spark.sql(
+                f"DESCRIBE HISTORY {self.identifier} LIMIT {max(1, int(limit))}"
+            ).collect()
+        return tuple(
+            Entry(
+                int(row["version"]),
+                row["operation"],
+                Mark.parse(row["userMetadata"]),
+                row["operationMetrics"] or {},
+            )
+            for row in rows
+        )
+
+    def append(self, frame: DataFrame, expected: int, mark: Mark) -> Entry:
+        return self._write(expected, mark, lambda: frame.writeTo(self.identifier).append())
+
+    def overwrite(self, frame: DataFrame, expected: int, mark: Mark) -> Entry:
+        """Replace all rows in one commit."""
+        from pyspark.sql.functions import lit
+
+        def overwrite() -> None:
+            frame.writeTo(self.identifier).overwrite(lit(True))
+
+        return self._write(expected, mark, overwrite)
+
+    def merge(
+        self, inserts: DataFrame | None, deletes: DataFrame, expected: int, mark: Mark
+    ) -> Entry:
+        """Delete and insert whole rows in one commit; rows compare null-safely."""
+        from pyspark.sql.functions import col, lit
+
+        names = deletes.columns
+
+        def source(frame: DataFrame, is_deletion: bool) -> DataFrame:
+            rows = frame.toDF(*(_source_column(i) for i in range(len(names))))
+            return rows.select(lit(is_deletion).alias(_IS_DELETION), "*")
+
+        rows = source(deletes, True)
+        if inserts is not None:
+            rows = rows.unionAll(source(inserts.select(*map(quoted, names)), False))
+        is_deletion = col(quoted(_IS_DELETION))
+        theirs = [col(quoted(_source_column(i))) for i in range(len(names))]
+        # An insertion matches no row, whatever the view holds: it goes in as it is.
+        matches = is_deletion
+        for name, value in zip(names, theirs, strict=True):
+            matches = matches & col(quoted(name)).eqNullSafe(value)
+
+        def merge() -> None:
+            writer = rows.mergeInto(self.identifier, matches).whenMatched().delete()
+            if inserts is not None:
+                values = dict(zip(map(quoted, names), theirs, strict=True))
+                writer = writer.whenNotMatched(~is_deletion).insert(values)
+            writer.merge()
+
+        return self._write(expected, mark, merge)
+
+    def optimize(self, columns: Sequence[str]) -> None:
+        """Write small files together, by these columns if any; no row changes.
+
+        Raises:
+            ConflictError: WH340, if somebody else was writing.
+        """
+        order = f" ZORDER BY ({', '.join(map(quoted, columns))})" if columns else ""
+        mark = Mark(Kind.OPTIMIZE)
+        with self._translated(), _settings(self.spark, _user_metadata(mark)):
+            self.spark.sql(f"OPTIMIZE {self.identifier}{order}").collect()
+
+    def _write(self, expected: int, mark: Mark, write: Callable[[], None]) -> Entry:
+        base = self._base(expected, mark)
+        settings = {
+            **_user_metadata(mark),
+            "spark.databricks.delta.write.txnAppId": APPLICATION,
+            "spark.databricks.delta.write.txnVersion": str(base + 1),
+            "spark.databricks.delta.maxCommitAttempts": "0",
+        }
+        try:
+            with _settings(self.spark, settings), silent_query_errors():
+                write()
+        except _spark_errors() as error:
+            # Delta can fail after its commit, for example while it writes a checkpoint.
+            entry = self._committed(base, mark, error)
+            if entry is None:
+                self._raise(error, base, mark)
+        else:
+            entry = self._committed(base, mark, None)
+            if entry is None:
+                raise self._conflict(base, mark)
+        return entry
+
+    def _base(self, expected: int, mark: Mark) -> int:
+        """The version to write on: the newest, if it has the rows of version `expected`."""
+        newest = self.newest()
+        if newest < expected:
+            raise ForeignWriteError(
+                f"{self.name} was at version {expected} and is now at version {newest}: it was "
+                f"replaced by another table. {_not_applied(mark)}",
+                REPAIR,
+                table=self.name,
+                version=newest,
+                batch=mark.batch,
+            )
+        if newest > expected:
+            entries = self.entries(expected + 1, newest)
+            is_known = entries[-1].version == expected + 1
+            if not is_known or any(entry.changes_rows for entry in entries):
+                raise self._conflict(newest, mark)
+        return newest
+
+    def _committed(self, base: int, mark: Mark, error: Exception | None) -> Entry | None:
+        """The commit that carries this mark; None if there is none."""
+        try:
+            entries = self.last(RECENT)
+            if entries[-1].version > base + 1:
+                entries = self.last(entries[0].version - base)
+        except TableError as unreadable:
+            failure = error or unreadable
+            raise type(unreadable)(
+                f"{self.name} was at version {base}; after the attempt to write, its log could "
+                f"not be read ({reason_of(failure)}), so it is not known whether batch "
+                f"{mark.batch} was applied",
+                *unreadable.help,
+                "apply the same batch again: if it was applied, it is recognised",
+                table=self.name,
+                version=base,
+                batch=mark.batch,
+            ) from failure
+        own = next((e for e in entries if e.mark is not None and e.mark.id == mark.id), None)
+        before = [
+            e.version for e in entries if e.is_foreign and own and base < e.version < own.version
+        ]
+        if own is not None and before and mark.kind is not Kind.LOAD:
+            raise ForeignWriteError(
+                f"{self.name} was written to by somebody else, at version {before[0]}, in the "
+                f"moment before batch {mark.batch} was committed at version {own.version}",
+                REPAIR,
+                table=self.name,
+                version=own.version,
+                batch=mark.batch,
+                versions=before,
+            )
+        return own
+
+    def _conflict(self, version: int, mark: Mark) -> ConflictError:
+        return ConflictError(
+            f"somebody else committed to {self.name} while batch {mark.batch} was decided; it "
+            f"is now at version {version} or later. {_not_applied(mark)}",
+            "apply the same batch again: it is decided anew on what is there now",
+            table=self.name,
+            version=version,
+            batch=mark.batch,
+        )
+
+    @contextmanager
+    def _translated(self, version: int | None = None, mark: Mark | None = None) -> Iterator[None]:
+        try:
+            with silent_query_errors():
+                yield
+        except _spark_errors() as error:
+            self._raise(error, version, mark)
+
+    def _raise(
+        self, error: BaseException, version: int | None = None, mark: Mark | None = None
+    ) -> NoReturn:
+        kind = kind_of(error)
+        if kind is ConflictError and mark is not None:
+            raise self._conflict(self.newest(), mark) from error
+        if kind is MissingVersionError:
+            versions = parameters_of(error)
+            raise MissingVersionError(
+                f"{self.name} has no version {versions['userVersion']}: it has "
+                f"{versions['earliest']} to {versions['latest']}",
+                "older versions go with Delta's retention of its log; `history` lists what is left",
+                table=self.name,
+                version=int(versions["latest"]),
+            ) from error
+        problem, help = _PROBLEMS[kind]
+        state = ""
+        if version is not None and mark is not None:
+            state = f". {self.name} is unchanged at version {version}. {_not_applied(mark)}"
+        raise kind(
+            f"{self.name} {problem} ({reason_of(error)}){state}",
+            *help,
+            table=self.name,
+            version=version,
+            batch=None if mark is None else mark.batch,
+        ) from error
+
+
+_PROBLEMS: Final[dict[type[TableError], tuple[str, tuple[str, ...]]]] = {
+    MissingTableError: (
+        "has gone: there is no table any more",
+        ("put its folder back from a copy, or run `repair`, which makes it anew",),
+    ),
+    CorruptLogError: (
+        "cannot be read: its log has a gap or is damaged",
+        ("put its `_delta_log` back from a copy, or remove its folder and run `repair`",),
+    ),
+    StorageError: (
+        "could not be read or written",
+        ("see the cause above; once it is removed, apply the same batch again",),
+    ),
+    ConflictError: ("is being written to by somebody else", ("try again",)),
+}
+
+# No table has a column with a space in its name, so these are never mistaken for one.
+_IS_DELETION: Final = "is deletion"
+
+
+def _source_column(place: int) -> str:
+    return f"column {place}"
+
+
+def _not_applied(mark: Mark) -> str:
+    return "Nothing was changed" if mark.batch is None else f"Batch {mark.batch} is not applied"
+
+
+def _user_metadata(mark: Mark) -> dict[str, str]:
+    return {"spark.databricks.delta.commitInfo.userMetadata": mark.dump()}
+
+
+_one_writer = threading.RLock()
+"""Settings belong to a session, not to a thread: two threads would write under each other's."""
+
+
+@contextmanager
+def _settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings for a block; afterwards the session is as it was, also after an error.
+
+    A transaction number that stayed behind would make Delta drop a later write in silence.
+    """
+    with _one_writer:
+        before = {key: spark.conf.get(key, None) for key in settings}
+        try:
+            for key, value in settings.items():
+                spark.conf.set(key, value)
+            yield
+        finally:
+            for key, old in before.items():
+                if old is None:
+                    spark.conf.unset(key)
+                else:
+                    spark.conf.set(key, old)
+
+
+def _spark_errors() -> tuple[type[Exception], ...]:
+    """What Spark and Delta raise: some errors of Delta come as plain errors of the bridge."""
+    from pyspark.errors import PySparkException
+
+    # By name, since the bridge ships no types.
+    return (PySparkException, import_module("py4j.protocol").Py4JError)

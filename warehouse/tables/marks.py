@@ -1,0 +1,62 @@
+"""What a commit of ours says about itself, in the commit's metadata.
+
+The mark travels with the rows, in one atomic step: a batch is applied exactly if a commit with its
+number is there. What has no mark, was written by somebody else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+from uuid import uuid4
+
+FORMAT: Final = 1
+
+
+class Kind(StrEnum):
+    """What a commit of ours did."""
+
+    CREATE = "create"
+    BATCH = "batch"
+    LOAD = "load"  # all rows replaced: what was there before no longer matters
+    OPTIMIZE = "optimize"
+    RECORD = "record"  # a line of the journal
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The metadata of one commit.
+
+    Args:
+        batch: the last batch that the rows include; None if there was none.
+        info: what a report wants to find again; JSON.
+        id: tells two attempts at the same batch apart.
+    """
+
+    kind: Kind
+    batch: int | None = None
+    info: Mapping[str, object] = field(default_factory=dict)
+    id: str = field(default_factory=lambda: uuid4().hex)
+
+    def dump(self) -> str:
+        content = {"kind": self.kind, "batch": self.batch, "info": self.info, "id": self.id}
+        return json.dumps({"selfmaint": FORMAT, **content}, sort_keys=True)
+
+    @classmethod
+    def parse(cls, text: str | None) -> Mark | None:
+        """The mark, or None if the text is not one.
+
+        Example:
+            >>> Mark.parse(Mark(Kind.BATCH, 18).dump()).batch, Mark.parse("by hand")
+            (18, None)
+        """
+        try:
+            found = json.loads(text or "")
+            if found["selfmaint"] != FORMAT:
+                return None
+            return cls(Kind(found["kind"]), found["batch"], found["info"], found["id"])
+        except (ValueError, KeyError, TypeError):
+            return None

@@ -1,0 +1,270 @@
+"""A program's folder: one table per view, and beside them what must be remembered.
+
+    views/<view>              its rows
+    _selfmaint/program        the program that the folder was made for; written last
+    _selfmaint/batches        the journal: a line per batch and view
+
+A batch is done when the journal says so. Until then each view knows from its own commit whether it
+has the batch, so after a crash at any point the same batch, applied again, changes only the views
+that lack it. The journal is what moves the number of a view on that a batch did not change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from warehouse.tables.errors import (
+    CorruptLogError,
+    ForeignWriteError,
+    MissingTableError,
+    ProgramChangedError,
+    StrangeTableError,
+)
+from warehouse.tables.guarded import GuardedTable
+from warehouse.tables.marks import Kind, Mark
+from warehouse.tables.order import Place
+from warehouse.tables.views import Commit, State, ViewTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
+LAST_RECORDS: Final = (4, 100, 10_000)
+"""How far back to look for the journal's last line, in steps: only upkeep can come behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSpec:
+    """A view as its table must be."""
+
+    name: str
+    definition: str
+    columns: tuple[tuple[str, DataType], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a folder was made for.
+
+    Args:
+        relations: name to declaration, as text.
+        text: the source text; kept, but not compared.
+    """
+
+    views: tuple[ViewSpec, ...]
+    relations: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+
+    def parts(self) -> dict[str, str]:
+        """Everything that must not change, by the name that messages use."""
+        found = {f"relation `{name}`": text for name, text in sorted(self.relations.items())}
+        for view in self.views:
+            columns = ", ".join(f"{n} {t.simpleString()}" for n, t in view.columns)
+            found[f"view `{view.name}`"] = f"{view.definition} as ({columns})"
+        return found
+
+
+class Store:
+    """A program's folder, open.
+
+    Attributes:
+        views: the tables, by the view's name.
+    """
+
+    def __init__(
+        self,
+        journal: GuardedTable,
+        version: int,
+        recorded: Mapping[str, State],
+        views: Mapping[str, ViewTable],
+    ) -> None:
+        self._journal = journal
+        self._version = version
+        self._recorded = dict(recorded)
+        self.views = MappingProxyType(dict(views))
+
+    @classmethod
+    def open(cls, spark: SparkSession, path: str, program: Program) -> Store:
+        """Open the folder, or make it if it is empty.
+
+        A view whose table has gone, is damaged or was written to by somebody else does not keep
+        the others from being opened: `check_batch` and `ViewTable.state` say so.
+
+        Raises:
+            ProgramChangedError: WH346, if it was made for another program.
+            StrangeTableError: WH347, if it holds tables that are not ours.
+            CorruptLogError: WH344, if what must be remembered cannot be read.
+        """
+        path = path.rstrip("/")
+        memory = GuardedTable(spark, f"{path}/_selfmaint/program", "the warehouse's program")
+        journal = GuardedTable(spark, f"{path}/_selfmaint/batches", "the warehouse's journal")
+        if _is_made(memory, program):
+            version, states = _last_record(journal)
+            tables = {
+                view.name: ViewTable.open(
+                    spark,
+                    view_path(path, view.name),
+                    view.name,
+                    view.columns,
+                    states.get(view.name, State(0, None)),
+                )
+                for view in program.views
+            }
+            return cls(journal, version, states, tables)
+        tables = {
+            view.name: ViewTable.create(spark, view_path(path, view.name), view.name, view.columns)
+            for view in program.views
+        }
+        if not _exists(journal):
+            journal.create(spark.createDataFrame([], _journal_columns()))
+        _remember(memory, program)
+        return cls(journal, 0, {}, tables)
+
+    def check_batch(self, number: int) -> dict[str, Place]:
+        """Per view, whether this batch is the next one or was the last one.
+
+        Raises:
+            BatchOrderError: WH342, if it is neither for some view.
+            TableError: as `ViewTable.state`.
+        """
+        return {name: table.check_batch(number) for name, table in self.views.items()}
+
+    def record(self, batch: int, commits: Mapping[str, Commit]) -> None:
+        """Note that a batch is done, in one commit of the journal; also for unchanged views.
+
+        A record that says nothing new is not written again.
+
+        Args:
+            commits: by view. One that is not named had the batch already, before a crash, or
+                has nothing to do with it: its number moves on, too.
+        Raises:
+            ConflictError: WH340, if somebody else recorded since this folder was opened.
+        """
+        states = {name: State(t.known.version, batch) for name, t in self.views.items()}
+        if states != self._recorded:
+            seen = {name: t.applied(batch) for name, t in self.views.items()}
+            done = {**{name: commit for name, commit in seen.items() if commit}, **commits}
+            lines = [
+                (batch, name, c.version, c.is_changed, json.dumps(dict(c.info), sort_keys=True))
+                for name, c in sorted(done.items())
+            ]
+            info = {"views": {name: [s.version, s.batch] for name, s in states.items()}}
+            frame = self._journal.spark.createDataFrame(lines, _journal_columns()).coalesce(1)
+            mark = Mark(Kind.RECORD, batch, info)
+            self._version = self._journal.append(frame, self._version, mark).version
+            self._recorded = states
+        for name, table in self.views.items():
+            table.remember(states[name])
+
+    def history(self) -> DataFrame:
+        """The journal: batch, view, version, is_changed, info (JSON)."""
+        return self._journal.read()
+
+    def compact(self) -> None:
+        """Write the journal's small files together; each batch adds one."""
+        self._journal.optimize([])
+        self._version = self._journal.newest()
+
+
+def view_path(path: str, name: str) -> str:
+    """The folder of a view's table.
+
+    Law: different names have different folders, also where case does not count, and every
+    folder is directly in `views`.
+
+    Example:
+        >>> view_path("/data", "eu_sales"), view_path("/data", "../Ä")
+        ('/data/views/eu_sales', '/data/views/-2e--2e--2f--c4-')
+    """
+    # A leading underscore would hide the folder from tools that follow Hadoop's custom.
+    spelt = (
+        char if char in PLAIN and (place or char != "_") else f"-{ord(char):x}-"
+        for place, char in enumerate(name)
+    )
+    return f"{path}/views/{''.join(spelt)}"
+
+
+def _is_made(memory: GuardedTable, program: Program) -> bool:
+    """Whether the folder was made, and then for this program."""
+    if not _exists(memory):
+        return False
+    stored = {row["part"]: row["definition"] for row in memory.read().collect()}
+    stored.pop(_TEXT, None)
+    given = program.parts()
+    names = sorted(stored.keys() | given.keys())
+    changes = [(n, stored.get(n), given.get(n)) for n in names if stored.get(n) != given.get(n)]
+    if changes:
+        raise ProgramChangedError(changes)
+    return True
+
+
+_TEXT: Final = "text"
+
+
+def _remember(memory: GuardedTable, program: Program) -> None:
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    columns = StructType([StructField(name, StringType()) for name in ("part", "definition")])
+    rows = [*program.parts().items(), (_TEXT, program.text)]
+    memory.create(memory.spark.createDataFrame(rows, columns).coalesce(1))
+
+
+def _exists(table: GuardedTable) -> bool:
+    try:
+        table.newest()
+    except MissingTableError:
+        return False
+    return True
+
+
+def _last_record(journal: GuardedTable) -> tuple[int, dict[str, State]]:
+    """The journal's version, and what its last line says about each view."""
+    try:
+        for limit in LAST_RECORDS:
+            entries = journal.last(limit)
+            for entry in entries:
+                if entry.is_foreign:
+                    raise ForeignWriteError(
+                        f"{journal.name} was written to by somebody else, at version "
+                        f"{entry.version}. Nothing was changed",
+                        "put it back: RESTORE TABLE to the version before",
+                        table=journal.name,
+                        version=entries[0].version,
+                        versions=[entry.version],
+                    )
+                if entry.mark is not None and entry.mark.kind is Kind.RECORD:
+                    views = entry.mark.info["views"]
+                    assert isinstance(views, dict)
+                    return entries[0].version, {n: State(*pair) for n, pair in views.items()}
+            if len(entries) < limit:
+                return entries[0].version, {}
+    except MissingTableError as error:
+        raise CorruptLogError(
+            f"{journal.name} has gone. No view was changed",
+            "put the folder's `_selfmaint` back from a copy, or open an empty folder and `load`",
+            table=journal.name,
+        ) from error
+    raise StrangeTableError(
+        f"{journal.name} has no record among its last {LAST_RECORDS[-1]:,} commits",
+        "put the folder's `_selfmaint` back from a copy, or open an empty folder and `load`",
+        table=journal.name,
+    )
+
+
+def _journal_columns() -> StructType:
+    from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+
+    return StructType(
+        [
+            StructField("batch", LongType()),
+            StructField("view", StringType()),
+            StructField("version", LongType()),
+            StructField("is_changed", BooleanType()),
+            StructField("info", StringType()),
+        ]
+    )

@@ -1,0 +1,302 @@
+"""One view as a Delta table: its rows, its version, and the last batch that they include.
+
+Law: the rows of a view's table are those of one batch, whole. A batch is one commit, or none if it
+changes nothing; its number is in the commit, so a crash leaves either all of it or nothing.
+
+Real columns only: any other tool can read the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from warehouse.columns import check_columns, misfits_of, quoted
+from warehouse.tables.errors import (
+    REPAIR,
+    ForeignWriteError,
+    MissingTableError,
+    StrangeTableError,
+)
+from warehouse.tables.guarded import Entry, GuardedTable
+from warehouse.tables.marks import Kind, Mark
+from warehouse.tables.order import Place, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A version that is known to hold our rows, and the last batch that they include."""
+
+    version: int
+    batch: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What applying a batch did to a view.
+
+    Attributes:
+        version: the table's version with this batch, new or not.
+        is_changed: False if no row changed, so that there was no commit.
+        inserted, deleted: rows, as Delta counted them while writing.
+    """
+
+    version: int
+    batch: int
+    is_changed: bool
+    inserted: int = 0
+    deleted: int = 0
+    info: Mapping[str, object] = field(default_factory=dict)
+
+
+class ViewTable:
+    """The table of one view.
+
+    It remembers the last state that it has verified; `state` verifies what came after it.
+    """
+
+    def __init__(self, table: GuardedTable, columns: StructType, known: State) -> None:
+        self._table = table
+        self._columns = columns
+        self._known = known
+        self._applied: Commit | None = None
+
+    @classmethod
+    def create(
+        cls, spark: SparkSession, path: str, name: str, columns: Sequence[tuple[str, DataType]]
+    ) -> ViewTable:
+        """An empty table; one that an interrupted creation left behind is taken over.
+
+        Raises:
+            StrangeTableError: WH347, if there is another table already.
+        """
+        table, schema = _table_of(spark, path, name, columns)
+        if not _is_left_behind(table, schema):
+            table.create(spark.createDataFrame([], schema))
+        return cls(table, schema, State(0, None))
+
+    @classmethod
+    def open(
+        cls,
+        spark: SparkSession,
+        path: str,
+        name: str,
+        columns: Sequence[tuple[str, DataType]],
+        known: State,
+    ) -> ViewTable:
+        """The table as it is; `state` says whether it can be used.
+
+        Args:
+            known: a state that was verified before; version 0 if there is none.
+        """
+        return cls(*_table_of(spark, path, name, columns), known)
+
+    @property
+    def name(self) -> str:
+        """As messages name it."""
+        return self._table.name
+
+    @property
+    def known(self) -> State:
+        """The last state that was verified."""
+        return self._known
+
+    @property
+    def columns(self) -> StructType:
+        return self._columns
+
+    def applied(self, batch: int) -> Commit | None:
+        """The commit of this batch, if it is the last one seen; also after a crash."""
+        return self._applied if self._applied and self._applied.batch == batch else None
+
+    def remember(self, state: State) -> None:
+        """Take a state as verified: what `Store.record` has written."""
+        self._known = state
+
+    def state(self, *, thorough: bool = False) -> State:
+        """The state now, if all rows are ours.
+
+        Costs no Spark job if nothing was committed since the last time, one otherwise.
+
+        Args:
+            thorough: read the log also if there is no new version, to see that it can be read.
+        Raises:
+            ForeignWriteError: WH341, if somebody else changed rows.
+            MissingTableError: WH343, CorruptLogError: WH344.
+        """
+        newest = self._table.newest()
+        if newest != self._known.version or thorough:
+            self._known = self._verified(newest)
+        return self._known
+
+    def version(self) -> int:
+        return self.state().version
+
+    def batch(self) -> int | None:
+        return self.state().batch
+
+    def newest(self) -> int:
+        """The newest version, whoever wrote it; for `replace` after a write by somebody else."""
+        return self._table.newest()
+
+    def check_batch(self, number: int) -> Place:
+        """See `place_of`."""
+        return place_of(number, self.batch(), self.name)
+
+    def read(self, version: int | None = None) -> DataFrame:
+        """The rows, now or at a version."""
+        return self._table.read(version)
+
+    def commit(
+        self,
+        expected: int,
+        batch: int,
+        *,
+        inserts: DataFrame | None,
+        deletes: DataFrame | None,
+        info: Mapping[str, object],
+    ) -> Commit:
+        """Apply a batch's change in one commit: an append, a MERGE, or none if nothing changes.
+
+        Law: the rows become (rows at `expected` - deletes) + inserts, or nothing happens.
+
+        A batch without change is not remembered here, but by `Store.record`.
+
+        Args:
+            expected: the version on which the batch was decided.
+            inserts: rows that are not in the view, each once; None for no rows.
+            deletes: rows of the view; None for no rows.
+            info: JSON that is stored with the commit.
+        Raises:
+            ConflictError: WH340, if somebody else committed since `expected`.
+            ForeignWriteError: WH341, StorageError: WH345, and as `state`.
+        """
+        if inserts is None and deletes is None:
+            return Commit(expected, batch, is_changed=False, info=info)
+        mark = Mark(Kind.BATCH, batch, info)
+        if deletes is None:
+            assert inserts is not None
+            entry = self._table.append(self._fitting(inserts), expected, mark)
+        else:
+            more = None if inserts is None else self._fitting(inserts)
+            entry = self._table.merge(more, self._fitting(deletes), expected, mark)
+        return self._done(entry, batch)
+
+    def replace(
+        self, expected: int, batch: int, rows: DataFrame, info: Mapping[str, object]
+    ) -> Commit:
+        """Put these rows in the place of all others in one commit: a load, or a repair.
+
+        Args:
+            expected: the newest version when the rows were computed.
+            batch: the last batch that the rows include.
+        Raises:
+            ConflictError: WH340, if somebody else committed since `expected`.
+        """
+        mark = Mark(Kind.LOAD, batch, info)
+        return self._done(self._table.overwrite(self._fitting(rows), expected, mark), batch)
+
+    def remake(self) -> None:
+        """Make a table that has gone anew, empty; nothing but `replace` can follow.
+
+        Raises:
+            StrangeTableError: WH347, if there is a table.
+        """
+        if not _is_left_behind(self._table, self._columns):
+            self._table.create(self._table.spark.createDataFrame([], self._columns))
+
+    def optimize(self, columns: Sequence[str]) -> None:
+        """Write small files together, Z-ordered by these columns; no row changes."""
+        self._table.optimize(columns)
+
+    def _done(self, entry: Entry, batch: int) -> Commit:
+        self._known = State(entry.version, batch)
+        self._applied = _commit_of(entry)
+        assert self._applied is not None
+        return self._applied
+
+    def _fitting(self, frame: DataFrame) -> DataFrame:
+        check_columns(frame, self._columns, f"the rows for {self.name}")
+        return frame.select(*(quoted(field.name) for field in self._columns))
+
+    def _verified(self, newest: int) -> State:
+        # A table that was made anew has fewer versions than the one we knew. Only a load makes it
+        # the view again.
+        is_same = self._known.version <= newest
+        since = self._known.version if is_same else 0
+        entries = self._table.entries(since, newest)
+        last = next(filter(None, map(_commit_of, entries)), None)
+        batch = last.batch if last else self._known.batch
+        foreign = []
+        for entry in entries:
+            if entry.mark is not None and entry.mark.kind is Kind.LOAD:
+                break  # nothing of what was there before is left
+            if entry.is_foreign or not is_same:
+                foreign.append(entry.version)
+        else:
+            if entries[-1].version > since:
+                foreign.append(entries[-1].version - 1)
+        if foreign:
+            raise self._foreign(newest, foreign, batch, entries[-1].version)
+        self._applied = last or self._applied
+        return State(newest, batch)
+
+    def _foreign(
+        self, newest: int, foreign: Sequence[int], batch: int | None, oldest: int
+    ) -> ForeignWriteError:
+        if min(foreign) < oldest:
+            what = f"its history before version {oldest} is gone, so others may have written to it"
+        else:
+            what = f"somebody else wrote to it, at version {', '.join(map(str, sorted(foreign)))}"
+        return ForeignWriteError(
+            f"{self.name} is at version {newest}, and {what}. Nothing was changed; the last batch "
+            f"of ours is {'none' if batch is None else batch}",
+            REPAIR,
+            table=self.name,
+            version=newest,
+            versions=sorted(foreign),
+        )
+
+
+def _commit_of(entry: Entry) -> Commit | None:
+    """What a commit of ours did, from the history; None if it is not one of a batch or a load."""
+    mark = entry.mark
+    if mark is None or mark.batch is None or mark.kind not in (Kind.BATCH, Kind.LOAD):
+        return None
+    count = entry.metrics.get
+    inserted = count("numTargetRowsInserted", count("numOutputRows", "0"))
+    deleted = count("numTargetRowsDeleted", count("numDeletedRows", "0"))
+    return Commit(entry.version, mark.batch, True, int(inserted), int(deleted), mark.info)
+
+
+def _table_of(
+    spark: SparkSession, path: str, name: str, columns: Sequence[tuple[str, DataType]]
+) -> tuple[GuardedTable, StructType]:
+    from pyspark.sql.types import StructField, StructType
+
+    schema = StructType([StructField(column, type) for column, type in columns])
+    return GuardedTable(spark, path, f"view `{name}`"), schema
+
+
+def _is_left_behind(table: GuardedTable, columns: StructType) -> bool:
+    """Whether there is a table of ours that never got a row; no other may be there."""
+    try:
+        entries = table.last(2)
+    except MissingTableError:
+        return False
+    is_ours = len(entries) == 1 and entries[0].mark and entries[0].mark.kind is Kind.CREATE
+    if is_ours and not list(misfits_of(table.read().schema, columns)):
+        return True
+    raise StrangeTableError(
+        f"there is a table already where {table.name} must be, and it is not a new one of ours. "
+        "Nothing was changed",
+        "open another folder, or put this one's `_selfmaint` back from a copy",
+        table=table.name,
+    )
