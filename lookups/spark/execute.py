@@ -223,7 +223,8 @@ class _Run:
             found = scan(self.names, self.families, view, keys, spans)
             found = found.localCheckpoint(eager=True)
             # A small batch may still meet many rows, of a customer with very many orders.
-            self.names.is_small = self.names.is_small and found.count() <= MOST_EVIDENCE
+            is_little = found.count() <= MOST_EVIDENCE
+            self.names.is_small = self.names.is_small and is_little
             self.evidence = self.names.gathered(found)
         else:
             self.evidence = keys.selectExpr("0 AS f", "k", "k AS g", "0L AS n")

@@ -192,11 +192,13 @@ def stuck(frame: DataFrame, changed: Changed, children: Mapping[int, DataFrame])
 def _referred(frame: DataFrame, child: Child, parts: DataFrame, name: str) -> DataFrame:
     """Whether a missed deletion of the child refers to the key."""
     missed = parts.where(f"NOT insert AND kind = {MISS}")
-    missed = missed.selectExpr(*(f"c{i} AS r{i}" for i in child.columns)).distinct()
-    missed = with_columns(missed, {name: "true"})
-    pairs = zip(child.key, child.columns, strict=True)
-    frame = joined(frame, missed, all_of(f"c{i} <=> r{j}" for i, j in pairs))
-    frame = frame.drop(*(f"r{i}" for i in child.columns))
+    columns = [f"r{n}" for n in range(len(child.columns))]
+    picked = (f"c{i} AS {column}" for i, column in zip(child.columns, columns, strict=True))
+    missed = with_columns(missed.selectExpr(*picked).distinct(), {name: "true"})
+    pairs = zip(child.key, columns, strict=True)
+    frame = joined(frame, missed, all_of(f"c{i} <=> {column}" for i, column in pairs)).drop(
+        *columns
+    )
     return with_columns(frame, {name: certain(name)})
 
 
