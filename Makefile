@@ -39,7 +39,7 @@ endef
 SPARK_TEST = $(BIN)/python -m pytest -m spark --durations=5 --durations-min=2 tests/spark $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup spark test test-spark test-cluster test-connect check format
+.PHONY: help setup spark test test-pure test-spark test-cluster test-connect check format
 .PHONY: demo bench mutants wheel lock clean
 
 help: ## show this list
@@ -48,9 +48,11 @@ help: ## show this list
 
 setup: $(STAMP) ## install the project and its development tools, as pinned, into .venv
 
-spark: setup $(SPARK_STAMP) ## add Spark, Delta and, where it may, Java
+spark: setup $(SPARK_STAMP) ## fetch Delta's jars and, where it may, install Java
 
-test: setup ## run all tests that need no JVM (HYPOTHESIS_PROFILE=dev, ci or nightly; ci if unset)
+test: test-pure test-spark ## run all tests in this process and on Spark in one process
+
+test-pure: setup ## run all tests that need no JVM (HYPOTHESIS_PROFILE=dev, ci or nightly; ci if unset)
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/python -m pytest --durations=5 --durations-min=2 $(ARGS)
 
 test-spark: spark ## run the Spark tests in one process
@@ -71,8 +73,9 @@ format: setup ## sort imports, apply safe lint fixes and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-demo: setup ## explain a small retail program and decide a few changes
-	@$(BIN)/python -m examples.demo $(ARGS)
+demo: spark ## decide a few changes, then maintain a shop's views on Spark, with a chart
+	@$(BIN)/python -m examples.demo
+	@$(BIN)/python -m examples.shop $(ARGS)
 
 bench: setup ## measure, write JSON, compare with an earlier JSON
 	@$(BIN)/python -m tests.bench $(ARGS)
@@ -87,8 +90,8 @@ lock: ## pin the newest versions that pyproject.toml allows in constraints.txt
 	$(need_python)
 	@echo "Resolving the newest versions ..."
 	@rm -rf .lock && $(PYTHON) -m venv .lock
-	@.lock/bin/python $(PIP) install '.[dev,spark]'
-	@{ echo "# Every package that '.[dev,spark]' installs. Written by 'make lock'; do not edit."; \
+	@.lock/bin/python $(PIP) install '.[dev,spark,demo]'
+	@{ echo "# Every package that '.[dev,spark,demo]' installs. Written by 'make lock'; do not edit."; \
 	   .lock/bin/python $(PIP) freeze --exclude selfmaint; } > .lock/constraints.txt
 	@mv .lock/constraints.txt constraints.txt && rm -rf .lock
 	@echo "Wrote constraints.txt; 'make setup' installs it."
@@ -109,12 +112,11 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) ..."
 	@test "$(HOME_OF_VENV)" = "$(CURDIR)" || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python $(PIP) install --constraint constraints.txt hatchling
-	@$(BIN)/python $(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	@$(BIN)/python $(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,spark,demo]'
 	@echo "$(CURDIR)" > $(STAMP)
 
 $(SPARK_STAMP): $(STAMP) warehouse/jars.py warehouse/java.py warehouse/versions.py
 	@echo "Setting up Spark ..."
-	@$(BIN)/python $(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,spark]'
 	@$(BIN)/python -m warehouse.java 2>/dev/null || { $(install_java); true; }
 	@$(BIN)/python -m warehouse.java
 	@$(BIN)/python -m warehouse.jars

@@ -47,7 +47,7 @@ def test_the_counts_add_up(result: Result) -> None:
 
 
 def test_each_batch_does_what_it_says(result: Result) -> None:
-    regulars, newcomers, cancelled, moves, nothing, _ = result.lines
+    regulars, newcomers, cancelled, nothing, moves, _ = result.lines
     assert regulars.inserted
     assert not regulars.deleted
     assert newcomers.asked == 0  # the batch itself knows the customers that it brings

@@ -1,0 +1,1 @@
+"""A shop whose views are maintained through some twenty batches: `python -m examples.shop`."""
