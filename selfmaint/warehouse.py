@@ -443,10 +443,12 @@ def _view_rows(stored: _Stored, join: Join, frame: DataFrame) -> DataFrame:
     """The rows of a view from the values of its variables."""
     from pyspark.sql import functions as sf
 
+    from lookups.spark.columns import literal
+
     place = {var: f"w{i}" for i, var in enumerate(join.wanted)}
     fields = stored.table.columns.fields
     cells = [
-        (sf.col(place[term]) if isinstance(term, Var) else sf.lit(term.value))
+        (sf.col(place[term]) if isinstance(term, Var) else literal(term.value))
         .cast(field.dataType)
         .alias(field.name)
         for term, field in zip(stored.normal.head, fields, strict=True)

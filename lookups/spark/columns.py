@@ -14,6 +14,8 @@ one join. Two structs are equal if their fields are, NULL being equal to NULL, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
 from functools import reduce
 from typing import TypeAlias
 
@@ -28,8 +30,19 @@ from lookups.plan import Lookup, Ref, Screen
 MOST_ROWS = 2**31 - 1
 """More rows than any frame of a small batch has."""
 
+LONGS = 2**63
+
 Sql: TypeAlias = str
 """An expression of Spark SQL over names that this package made."""
+
+
+def literal(value: object) -> Column:
+    """A constant of the language."""
+    if isinstance(value, datetime):  # Spark would read it in the zone of this process
+        return sf.lit(value.isoformat(sep=" ")).cast("timestamp_ntz")
+    if isinstance(value, int) and not -LONGS <= value < LONGS:
+        return sf.lit(Decimal(value))
+    return sf.lit(value)
 
 
 def all_of(conditions: Iterable[Sql]) -> Sql:
@@ -145,7 +158,7 @@ class Names:
 
     def constants(self) -> dict[str, Column]:
         """The query's constants as columns, which frames of changes carry along."""
-        return {f"q{n}": sf.lit(value) for n, (_, value) in enumerate(self._constants)}
+        return {f"q{n}": literal(value) for n, (_, value) in enumerate(self._constants)}
 
     def constant(self, const: Const) -> str:
         return f"q{self._constants.index((type(const.value), const.value))}"

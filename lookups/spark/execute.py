@@ -36,6 +36,7 @@ from lookups.spark.columns import (
     joined_on,
     kinds,
     list_of,
+    literal,
     numbered,
     with_columns,
 )
@@ -454,7 +455,7 @@ class _Run:
         place = {var: f"b{n}" for n, var in enumerate(bound)}
         place |= {var: f"w{n}" for n, var in enumerate(wanted)}
         cells = [
-            (sf.lit(term.value) if isinstance(term, Const) else sf.col(place[term]))
+            (literal(term.value) if isinstance(term, Const) else sf.col(place[term]))
             .cast(kind)
             .alias(f"h{i}")
             for i, (term, kind) in enumerate(zip(query.head, self.names.kinds, strict=True))
