@@ -13,17 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cq.diagnostics import SelfmaintError
-from examples.shop.run import Settings, run
+from examples.shop.run import SPARK, Settings, run
 from examples.shop.screen import Terminal
 from selfmaint.cli.console import complain
 from warehouse.session import session
-
-SPARK = {
-    # Most of the time goes into making plans, not into running them: compiling each of them to
-    # Java would take longer than the rows of a shop do.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
 
 
 def main() -> int:

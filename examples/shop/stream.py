@@ -170,12 +170,12 @@ def quantities_are_corrected(shop: Shop, changes: int) -> Batch:
 
 def a_mixed_day(shop: Shop, changes: int) -> Batch:
     """A bit of everything; no two parts touch the same row."""
-    part = share(changes, 4)
+    part = share(changes, 3)
     return together(
         newcomers_order(shop, part),
         regulars_order(shop, part),
         orders_are_cancelled(shop, part),
-        customers_move(shop, part),
+        customers_move(shop, share(part, 20)),  # each of them has many rows in the views
     )
 
 
@@ -196,7 +196,7 @@ class Event:
 
 
 REGULARS: Final = Event("regulars order", 10, regulars_order)
-MOVES: Final = Event("customers move", 0.5, customers_move)
+MOVES: Final = Event("customers move", 0.2, customers_move)
 MORE_LINES: Final = Event("lines added to old orders", 6, lines_are_added)
 PRICES: Final = Event("prices rise, no view shows them", 0.5, prices_rise)
 CORRECTIONS: Final = Event("quantities are corrected", 6, quantities_are_corrected)
@@ -211,7 +211,7 @@ EVENTS: Final = (
     Event("these products sell", 4, new_products_sell),
     MORE_LINES,
     PRICES,
-    Event("products change category", 0.5, products_are_reclassified),
+    Event("products change category", 0.2, products_are_reclassified),
     Event("customers without an order", 1, customers_register),
     Event("their first orders", 4, registered_customers_order),
     CORRECTIONS,
