@@ -106,7 +106,9 @@ def _draw_seconds(axes: Axes, lines: Sequence[Line]) -> None:
     axes.set_xlabel("batches so far")
     axes.set_ylabel("seconds waiting for the source, in total")
     axes.set_title("What did the source cost?", pad=26)
-    axes.legend(loc="upper left", frameon=False)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(-0.15, 1), ncols=3, frameon=False, fontsize="small"
+    )
     axes.spines[["top", "right"]].set_visible(False)
 
 
