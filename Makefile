@@ -36,7 +36,8 @@ fi
 endef
 
 # Runs tests/spark on one kind of session.
-SPARK_TEST = $(BIN)/python -m pytest -m spark --durations=5 --durations-min=2 tests/spark $(ARGS)
+SPARK_TESTS = spark
+SPARK_TEST = $(BIN)/python -m pytest -m '$(SPARK_TESTS)' --durations=5 --durations-min=2 tests/spark $(ARGS)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup spark test test-pure test-spark test-cluster test-connect check format
@@ -50,7 +51,8 @@ setup: $(STAMP) ## install the project and its development tools, as pinned, int
 
 spark: setup $(SPARK_STAMP) ## fetch Delta's jars and, where it may, install Java
 
-test: test-pure test-spark ## run all tests in this process and on Spark in one process
+test: SPARK_TESTS = spark and not slow
+test: test-pure test-spark ## run all tests in this process, and the quick ones on Spark
 
 test-pure: setup ## run all tests that need no JVM (HYPOTHESIS_PROFILE=dev, ci or nightly; ci if unset)
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/python -m pytest --durations=5 --durations-min=2 $(ARGS)

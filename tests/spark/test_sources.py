@@ -49,6 +49,8 @@ from warehouse.sources.compare import comparison_holds
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 DECLARATIONS = """
 .decl r(a: int, b: long, c: string)
 .decl s(b: long, d: double, c: string)

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
     from tests.spark.conftest import Jobs
 
+pytestmark = pytest.mark.slow
+
 Row = tuple[object, ...]
 
 COLUMNS = (("select", types.LongType()), ("größe", types.StringType()))
