@@ -162,7 +162,7 @@ def settled_answers(
     if not structs:
         return wanted.where("false").selectExpr("piece", "key", f"{names.mask({})} AS g")
     variables = [f"key.x{n} AS x{n}" for n in range(len(names.types))]
-    unpacked = wanted.selectExpr("piece", "key", *variables).withColumns(names.constants())
+    unpacked = names.with_constants(wanted.selectExpr("piece", "key", *variables))
     lookups = unpacked.selectExpr("piece", "key", f"explode({list_of(structs)}) AS e")
     made = lookups.select("piece", "key", "e.f", "e.k")
     found = joined_on(made, evidence, ("f", "k")).select("piece", "key", "g").distinct()

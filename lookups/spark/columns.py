@@ -156,9 +156,10 @@ class Names:
     def variable(self, var: Var) -> str:
         return f"x{self.number[var]}"
 
-    def constants(self) -> dict[str, Column]:
-        """The query's constants as columns, which frames of changes carry along."""
-        return {f"q{n}": literal(value) for n, (_, value) in enumerate(self._constants)}
+    def with_constants(self, frame: DataFrame) -> DataFrame:
+        """The frame with the query's constants as columns, which frames of changes carry along."""
+        constants = {f"q{n}": literal(value) for n, (_, value) in enumerate(self._constants)}
+        return frame.withColumns(constants) if constants else frame
 
     def constant(self, const: Const) -> str:
         return f"q{self._constants.index((type(const.value), const.value))}"

@@ -66,7 +66,7 @@ def parts_of(
 ) -> DataFrame:
     """The parts of `subgoal`, not yet computed."""
     query = names.query
-    frame = changes[query.atoms[subgoal].predicate].withColumns(names.constants())
+    frame = names.with_constants(changes[query.atoms[subgoal].predicate])
     frame = with_columns(frame, {"failed": first_failed(names.screen(insert.step.screen))})
     frame = with_columns(frame, {"unseen": _unseen(query, subgoal)})
     keys = child_keys(insert.step)
