@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from cq.diagnostics import Diagnostic, InputError, SelfmaintError, did_you_mean, shorten
@@ -38,7 +37,7 @@ from warehouse.tables import Program as StoredProgram
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lookups.spark import Ask, Decided, Maintained
+    from lookups.spark import Ask, Counts
 
 SAMPLE: Final = 20
 """How many differing rows `verify` shows."""
@@ -287,40 +286,41 @@ class Warehouse:
         with clock.stage("decide"):
             size = sum(change.inserts + change.deletes for change in changes.values())
             done = maintain(stored.query, table.read(state.version), mine, answer, size)
-        with clock.stage("count"):
-            counts, lookups, asking = _verdicts(stored.query, done)
-        counts = (*counts, *_unused({n: c for n, c in changes.items() if n not in used}))
+        counts = (
+            *_verdicts(done.counts),
+            *_unused({n: c for n, c in changes.items() if n not in used}),
+        )
         info = {"verdicts": _by_kind(counts), "questions": len(done.asks)}
         with clock.stage("commit"):
             commit = table.commit(
                 state.version,
                 number,
-                inserts=done.inserts if done.inserted else None,
-                deletes=done.deletes if done.deleted else None,
+                inserts=done.inserts if done.counts.inserted else None,
+                deletes=done.deletes if done.counts.deleted else None,
                 info=info,
             )
         report = ViewReport(
             stored.name,
             commit.version,
             counts,
-            lookups,
+            sum(tally.lookups for tally in done.counts.tallies),
             sum(costs, Cost()),
-            self._traditional(asking, costs),
-            done.inserted,
-            done.deleted,
+            self._traditional(done.counts.relevant, costs),
+            done.counts.inserted,
+            done.counts.deleted,
             clock.stages(),
         )
         return report, commit
 
-    def _traditional(self, asking: Sequence[int], costs: Sequence[Cost]) -> Cost:
+    def _traditional(self, relevant: Mapping[int, int], costs: Sequence[Cost]) -> Cost:
         """What one question per changed subgoal would have cost, with all its keys."""
-        keys = sum(asking)
+        keys = sum(relevant.values())
         latency = getattr(self._source, "latency", None)
         if latency is None:
             total = sum(costs, Cost())
             latency = total.seconds / total.questions if total.questions else 0.0
         per_row = getattr(self._source, "per_row_sent", 0.0)
-        return Cost(len(asking), keys, 0, 0, len(asking) * latency + keys * per_row)
+        return Cost(len(relevant), keys, 0, 0, len(relevant) * latency + keys * per_row)
 
     # Checks
 
@@ -469,68 +469,10 @@ def _require_version(answer: Answer, version: int, view: str) -> None:
 # What was decided, counted
 
 
-def _verdicts(query: Query, done: Maintained) -> tuple[tuple[Count, ...], int, tuple[int, ...]]:
-    """The verdicts by relation, action, kind and rule, and the lookups made; in one job.
-
-    Also how many changes the traditional plan would have asked the source about, per subgoal.
-    """
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as sf
-
-    from lookups.spark.rounds import IRRELEVANT, KINDS
-
-    parts = reduce(DataFrame.unionByName, [_part(query, part) for part in done.decided])
-    relevant = sf.col("kind") != IRRELEVANT
-    rows = (
-        parts.groupBy("relation", "insert", "id")
-        .agg(
-            sf.max(sf.struct("kind", "rule")).alias("verdict"),
-            sf.sum("lookups").alias("lookups"),
-            *(
-                sf.max((sf.col("subgoal") == p.subgoal) & relevant).alias(f"s{p.subgoal}")
-                for p in done.decided
-            ),
-        )
-        .groupBy("relation", "insert", "verdict")
-        .agg(
-            sf.count(sf.lit(1)).alias("changes"),
-            sf.sum("lookups").alias("lookups"),
-            *(sf.count_if(sf.col(f"s{p.subgoal}")).alias(f"s{p.subgoal}") for p in done.decided),
-        )
-        .collect()
-    )
-    counts = tuple(
-        sorted(
-            (
-                Count(
-                    row["relation"],
-                    ACTIONS[0] if row["insert"] else ACTIONS[1],
-                    str(KINDS[row["verdict"]["kind"]]),
-                    row["verdict"]["rule"],
-                    row["changes"],
-                )
-                for row in rows
-            ),
-            key=lambda count: (count.relation, count.action, count.kind, count.rule),
-        )
-    )
-    asking = [sum(row[f"s{p.subgoal}"] for row in rows) for p in done.decided]
-    return counts, sum(row["lookups"] for row in rows), tuple(n for n in asking if n)
-
-
-def _part(query: Query, part: Decided) -> DataFrame:
-    from pyspark.sql import functions as sf
-
-    words = [name for name in part.frame.columns if name.startswith("asked")]
-    lookups = reduce(lambda a, b: a + b, (sf.bit_count(sf.col(word)) for word in words))
-    return part.frame.select(
-        sf.lit(query.atoms[part.subgoal].predicate).alias("relation"),
-        sf.lit(part.subgoal).alias("subgoal"),
-        "id",
-        "insert",
-        "kind",
-        "rule",
-        lookups.cast("long").alias("lookups"),
+def _verdicts(counts: Counts) -> tuple[Count, ...]:
+    return tuple(
+        Count(tally.relation, ACTIONS[not tally.insert], str(tally.kind), tally.rule, tally.changes)
+        for tally in counts.tallies
     )
 
 

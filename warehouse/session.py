@@ -45,6 +45,9 @@ SMALL_BATCHES: Final = {
     # What is in one partition stays there. Spark would share it out again, in a shuffle per join,
     # if it expects more than 128 MB, and of a batch that it has not seen it expects the worst.
     "spark.sql.maxSinglePartitionBytes": str(2**62),
+    # Compiled queries to keep. A batch uses some two hundred; with the default, 100, each batch
+    # compiles all of them again.
+    "spark.sql.codegen.cache.maxEntries": "5000",
     # No progress bars: they would fill the log.
     "spark.ui.showConsoleProgress": "false",
 }

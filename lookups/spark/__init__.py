@@ -4,7 +4,7 @@
     evidence   one scan of the view that answers every lookup of the batch, with counts
     rounds     subgoal by subgoal, in the order of the reference: verdicts and what they change
     chances    the second chance: the batch, the settled view, and what is left for the source
-    result     the rows that the view gains and loses
+    counts     the verdicts and the rows that the view gains and loses, counted
 
 Law: for every batch, verdicts, reasons, questions and rows are those of `lookups.maintain`. Nothing
 here loops over changes or rows; the number of Spark jobs is bounded by the program, whatever the
@@ -13,6 +13,7 @@ size of the batch or the view.
 Only this package imports pyspark, and of the product only `selfmaint` imports this package.
 """
 
+from lookups.spark.counts import Counts, Tally
 from lookups.spark.execute import Ask, Decided, Maintained, maintain
 
-__all__ = ["Ask", "Decided", "Maintained", "maintain"]
+__all__ = ["Ask", "Counts", "Decided", "Maintained", "Tally", "maintain"]

@@ -27,7 +27,6 @@ from lookups.spark.columns import (
     certain,
     holds,
     if_,
-    joined,
     not_,
     with_columns,
 )
@@ -123,7 +122,7 @@ def _resolved(
     )
     known = with_columns(known, {"changed": "true"})
     same = all_of(f"k{i} = {names.term(atom.terms[i])}" for i in step.key)
-    frame = joined(frame, known, same).drop(*keys)
+    frame = names.joined(frame, known, same).drop(*keys)
 
     bit = 1 << step.bit
     hit = f"insert AND NOT dead AND (mask & {bit}) = 0 AND {certain('changed')}"

@@ -24,11 +24,9 @@ from lookups.spark.columns import (
     Sql,
     all_of,
     certain,
+    exploded,
     holds,
     if_,
-    joined,
-    joined_on,
-    list_of,
     with_columns,
 )
 from lookups.spark.probes import Families
@@ -135,7 +133,7 @@ def _piece(names: Names, piece: Piece) -> Sql:
 def needed(names: Names, missed: DataFrame, left: Sequence[tuple[Case, Piece]]) -> DataFrame:
     """The pieces that missed insertions of one subgoal need: `piece`, `key`."""
     structs = [if_(is_left(case), _piece(names, piece)) for case, piece in left]
-    return missed.selectExpr(f"explode({list_of(structs)}) AS e").select("e.piece", "e.key")
+    return exploded(missed, (), structs)
 
 
 def settled_answers(
@@ -163,11 +161,12 @@ def settled_answers(
         return wanted.where("false").selectExpr("piece", "key", f"{names.mask({})} AS g")
     variables = [f"key.x{n} AS x{n}" for n in range(len(names.types))]
     unpacked = names.with_constants(wanted.selectExpr("piece", "key", *variables))
-    lookups = unpacked.selectExpr("piece", "key", f"explode({list_of(structs)}) AS e")
-    made = lookups.select("piece", "key", "e.f", "e.k")
-    found = joined_on(made, evidence, ("f", "k")).select("piece", "key", "g").distinct()
+    made = exploded(unpacked, ("piece", "key"), structs)
+    found = names.joined_on(made, evidence, ("f", "k")).select("piece", "key", "g").distinct()
     altered = _altered(names, pieces, wanted, missed)
-    return found if altered is None else joined_on(found, altered, ("piece", "key"), "left_anti")
+    return (
+        found if altered is None else names.joined_on(found, altered, ("piece", "key"), "left_anti")
+    )
 
 
 def _altered(
@@ -198,10 +197,9 @@ def _altered(
                 f"{number} AS check", f"{names.binding(shared, at.__getitem__)} AS shared"
             )
         )
-    asked = wanted.selectExpr("piece", "key", f"explode({list_of(of_pieces)}) AS e")
-    asked = asked.select("piece", "key", "e.check", "e.shared")
+    asked = exploded(wanted, ("piece", "key"), of_pieces)
     changes = names.together(of_changes).distinct()
-    hits = joined_on(asked, changes, ("check", "shared"), "left_semi")
+    hits = names.joined_on(asked, changes, ("check", "shared"), "left_semi")
     return hits.select("piece", "key").distinct()
 
 
@@ -225,7 +223,7 @@ def completed_rows(
         of_piece = answers.where(f"piece = {piece.number}")
         of_piece = of_piece.selectExpr("key AS answered", f"g AS {name}")
         wanted = if_(is_left(case), names.bound(piece.group.bound))
-        rows = joined(with_columns(rows, {"wanted": wanted}), of_piece, "wanted = answered")
+        rows = names.joined(with_columns(rows, {"wanted": wanted}), of_piece, "wanted = answered")
         rows = rows.where("wanted IS NULL OR answered IS NOT NULL").drop("wanted", "answered")
         for var in piece.wanted:
             given.setdefault(var, []).append(f"{name}.h{query.columns[var]}")
@@ -252,14 +250,11 @@ def with_open(
     """
     if open_pieces is None:
         return with_columns(frame, {"pieces": "0", "open": "false"})
-    is_missed = f"insert AND kind = {MISS}"
-    structs = (
-        if_(f"{is_missed} AND {is_left(case)}", _piece(names, piece)) for case, piece in left
-    )
-    frame = with_columns(frame, {"needs": list_of(structs)})
-    frame = with_columns(frame, {"pieces": "size(needs)"})
-    asked = frame.selectExpr("id", "explode(needs) AS e").select("id", "e.piece", "e.key")
-    waiting = joined_on(asked, open_pieces, ("piece", "key"), "left_semi").select("id").distinct()
+    needs = [(f"insert AND kind = {MISS} AND {is_left(case)}", piece) for case, piece in left]
+    frame = with_columns(frame, {"pieces": " + ".join(if_(need, "1", "0") for need, _ in needs)})
+    asked = exploded(frame, ("id",), (if_(need, _piece(names, piece)) for need, piece in needs))
+    open_ones = names.joined_on(asked, open_pieces, ("piece", "key"), "left_semi")
+    waiting = open_ones.select("id").distinct()
     waiting = with_columns(waiting, {"open": "true"})
-    frame = joined_on(frame.drop("needs"), waiting, ("id",), "left")
+    frame = names.joined_on(frame, waiting, ("id",), "left")
     return with_columns(frame, {"open": certain("open")})

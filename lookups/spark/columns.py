@@ -66,27 +66,14 @@ def if_(condition: Sql, value: Sql, otherwise: Sql = "NULL") -> Sql:
     return f"CASE WHEN {condition} THEN {value} ELSE {otherwise} END"
 
 
-def list_of(structs: Iterable[Sql]) -> Sql:
-    """An array of those that are not NULL."""
-    return f"array_compact(array({', '.join(structs)}))"
-
-
 def with_columns(frame: DataFrame, columns: Mapping[str, Sql]) -> DataFrame:
     return frame.withColumns({name: sf.expr(value) for name, value in columns.items()})
 
 
-def joined(left: DataFrame, right: DataFrame, condition: Sql, how: str = "left") -> DataFrame:
-    """A join of two frames of about the size of a batch, which do not share a name.
-
-    By sorting, whatever their size: the number of jobs must not depend on it.
-    """
-    return left.join(right.hint("merge"), sf.expr(condition), how)
-
-
-def joined_on(
-    left: DataFrame, right: DataFrame, names: Sequence[str], how: str = "inner"
-) -> DataFrame:
-    return left.join(right.hint("merge"), list(names), how)
+def exploded(frame: DataFrame, kept: Sequence[str], structs: Iterable[Sql]) -> DataFrame:
+    """A row for each of these structs that is not NULL, with its fields as columns."""
+    entries = frame.selectExpr(*kept, f"explode(array({', '.join(structs)})) AS e")
+    return entries.where("e IS NOT NULL").select(*kept, "e.*")
 
 
 class Names:
@@ -125,12 +112,29 @@ class Names:
 
         The limit is never reached. Spark multiplies the sizes that it expects from join to join,
         and would share the rows out again if it expects very many; a limit bounds what it expects.
+        Spark compiles a limit anew each time, with all that it runs in one stage with it: between
+        two coalescings it runs alone.
         """
-        return frame.coalesce(1).limit(MOST_ROWS) if self.is_small else frame
+        return frame.coalesce(1).limit(MOST_ROWS).coalesce(1) if self.is_small else frame
 
     def kept(self, frame: DataFrame) -> DataFrame:
-        """The frame, computed once and cut off from how it was computed: one job."""
-        return self.gathered(frame).localCheckpoint(eager=True)
+        """The frame, cut off from how it is computed, which the first job that needs it does."""
+        return self.gathered(frame).localCheckpoint(eager=False)
+
+    def joined(
+        self, left: DataFrame, right: DataFrame, condition: Sql, how: str = "left"
+    ) -> DataFrame:
+        """A join of two frames of about the size of a batch, which do not share a name."""
+        return self.gathered(left.join(self._hinted(right), sf.expr(condition), how))
+
+    def joined_on(
+        self, left: DataFrame, right: DataFrame, columns: Sequence[str], how: str = "inner"
+    ) -> DataFrame:
+        return self.gathered(left.join(self._hinted(right), list(columns), how))
+
+    def _hinted(self, right: DataFrame) -> DataFrame:
+        """Never a broadcast, which is a job of its own: their number must not depend on sizes."""
+        return right.hint("shuffle_hash" if self.is_small else "merge")
 
     # View rows
 

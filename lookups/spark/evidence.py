@@ -10,9 +10,10 @@ deletions and insertions are subtracted and added later, without another scan:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import attrgetter
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -29,8 +30,8 @@ from pyspark.sql.types import (
 )
 
 from cq.syntax import Var
-from lookups.spark.columns import Names, Sql, all_of, any_of, certain, if_, list_of, with_columns
-from lookups.spark.probes import Families
+from lookups.spark.columns import Names, Sql, all_of, any_of, certain, exploded, if_, with_columns
+from lookups.spark.probes import Families, Family
 
 MOST_BROADCAST = 200_000
 """Keys of a pattern that every executor gets in full. More are joined by shuffling the view."""
@@ -115,13 +116,48 @@ def scan(
     patterns = families.patterns
     for p, span in spans.items():
         rows = _marked(names, rows, keys, p, patterns[p], span.keys)
-    rows = rows.where(any_of(f"m{p}" for p in spans))
-    structs = [
-        if_(f"m{p}", _entry(names, number, family.pattern, family.gives))
+    asked = [
+        (family, number, f"m{p}")
         for family, number in families.numbers.items()
         if (p := patterns.index(family.pattern)) in spans
     ]
-    return _grouped(_exploded(rows, structs, ()), "count(1)")
+    rows = rows.where(any_of(f"m{p}" for p in spans))
+    return _counted(names, rows, asked)
+
+
+def _counted(names: Names, rows: DataFrame, asked: Sequence[tuple[Family, int, Sql]]) -> DataFrame:
+    """The values that the rows give each family, counted; its mark says which rows give any.
+
+    Counted in columns of their own and put into structs afterwards: that is twice as fast.
+    """
+    used = sorted({i for family, _, _ in asked for i in (*family.pattern, *family.gives)})
+    cells = [
+        cell
+        for family, number, mark in asked
+        for cell in (str(number), mark, *_cells(names, used, {*family.pattern, *family.gives}))
+    ]
+    columns = [f"h{i}" for i in used]
+    rows = rows.selectExpr(
+        f"stack({len(asked)}, {', '.join(cells)}) AS ({', '.join(['f', 'm', *columns])})"
+    )
+    counted = rows.where("m").groupBy("f", *columns).agg(sf.expr("count(1) AS n"))
+
+    def of_families(place: Callable[[Family], Sequence[int]]) -> Sql:
+        having = {i: [number for family, number, _ in asked if i in place(family)] for i in used}
+        return names.mask(
+            {i: if_(_is_one_of("f", numbers), f"h{i}") for i, numbers in having.items()}
+        )
+
+    key, given = (of_families(attrgetter(name)) for name in ("pattern", "gives"))
+    return counted.selectExpr("f", f"{key} AS k", f"{given} AS g", "n")
+
+
+def _cells(names: Names, used: Sequence[int], kept: Collection[int]) -> list[Sql]:
+    return [f"h{i}" if i in kept else f"CAST(NULL AS {names.head[i]})" for i in used]
+
+
+def _is_one_of(column: str, numbers: Iterable[int]) -> Sql:
+    return f"{column} IN ({', '.join(map(str, numbers)) or 'NULL'})"
 
 
 def _marked(
@@ -156,15 +192,6 @@ def _entry(names: Names, number: int, pattern: Sequence[int], gives: Sequence[in
     return f"named_struct('f', {number}, 'k', {key}, 'g', {given})"
 
 
-def _exploded(rows: DataFrame, structs: Sequence[Sql], kept: Sequence[str]) -> DataFrame:
-    entries = rows.selectExpr(*kept, f"explode({list_of(structs)}) AS e")
-    return entries.selectExpr(*kept, "e.f", "e.k", "e.g")
-
-
-def _grouped(entries: DataFrame, count: Sql) -> DataFrame:
-    return entries.groupBy("f", "k", "g").agg(sf.expr(f"CAST({count} AS bigint)").alias("n"))
-
-
 def at(
     names: Names,
     families: Families,
@@ -179,13 +206,14 @@ def at(
         deltas: view rows with `n`, 1 for a row that came and -1 for one that went.
     """
     numbers = sorted(set(wanted))
-    evidence = before.where(f"f IN ({', '.join(map(str, numbers)) or 'NULL'})")
+    evidence = before.where(_is_one_of("f", numbers))
     if not deltas or not numbers:
         return evidence.select("f", "k", "g")
     structs = [
         _entry(names, number, families.of(number).pattern, families.of(number).gives)
         for number in numbers
     ]
-    changed = [_exploded(delta, structs, ("n",)).select("f", "k", "g", "n") for delta in deltas]
+    changed = [exploded(delta, ("n",), structs).select("f", "k", "g", "n") for delta in deltas]
     together = names.together([evidence, *changed])
-    return _grouped(together, "sum(n)").where("n > 0").select("f", "k", "g")
+    counted = together.groupBy("f", "k", "g").agg(sf.expr("sum(n) AS n"))
+    return counted.where("n > 0").select("f", "k", "g")

@@ -32,14 +32,14 @@ from lookups.spark.columns import (
     Sql,
     any_of,
     certain,
+    exploded,
     if_,
-    joined_on,
     kinds,
-    list_of,
     literal,
     numbered,
     with_columns,
 )
+from lookups.spark.counts import Counts, count
 from lookups.spark.evidence import at, ranges, scan
 from lookups.spark.parts import LOOKED_UP, OPEN, Changed, parts_of
 from lookups.spark.probes import Families, Probes, probes_of
@@ -69,7 +69,8 @@ class Ask:
         subgoals: the join, by position in the body; the whole body for a slice of the view.
         bound: the variables that the keys are values of: columns `b0`, `b1`, ...
         wanted: the variables whose values the answer brings: columns `w0`, `w1`, ...
-        is_slice: asked for a slice of the view, on behalf of missed deletions. Of the variables
+        is_slice: asked for a slice of the view, on behalf of missed deletions (and, `by_slices`, of
+            missed insertions). Of the variables
             that may hold NULL, NULL then equals NULL.
         keys: how many keys are asked for.
     """
@@ -109,14 +110,14 @@ class Maintained:
 
     Args:
         inserts, deletes: disjoint sets of view rows, with the view's own column names.
+        counts: of the verdicts and of these rows.
         decided: the verdicts, one frame per changed subgoal.
         asks: what the source was asked.
     """
 
     inserts: DataFrame
     deletes: DataFrame
-    inserted: int
-    deleted: int
+    counts: Counts
     decided: tuple[Decided, ...]
     asks: tuple[Ask, ...]
 
@@ -134,6 +135,8 @@ def maintain(
     changes: Mapping[str, DataFrame],
     answer: Answering,
     size: int,
+    *,
+    by_slices: bool = False,
 ) -> Maintained:
     """Bring a view from its state before a batch to the state after it.
 
@@ -144,10 +147,13 @@ def maintain(
             row's values in the order of the relation's columns.
         answer: asked for what neither the view nor the batch know.
         size: about how many changes there are; it decides how work is shared out, nothing else.
+        by_slices: `answer` knows only whole rows of the view. An insertion that nobody here can
+            complete is then asked for as a missed deletion is: the slice of the view that shows
+            its values.
     """
-    run = _Run(query, view, changes, answer, size <= MOST_SMALL)
+    run = _Run(query, view, changes, answer, size <= MOST_SMALL, by_slices)
     if not run.order:
-        return Maintained(view.limit(0), view.limit(0), 0, 0, (), ())
+        return Maintained(view.limit(0), view.limit(0), Counts((), {}, {}, 0, 0), (), ())
     run.prepare()
     run.look_up()
     for subgoal in run.order:
@@ -164,6 +170,7 @@ class _Run:
     changes: Mapping[str, DataFrame]
     answer: Answering
     is_small: bool
+    by_slices: bool
     families: Families = field(default_factory=Families)
     parts: dict[int, Changed] = field(default_factory=dict)
     left: dict[int, tuple[tuple[Case, Piece], ...]] = field(default_factory=dict)
@@ -175,14 +182,11 @@ class _Run:
         assert self.query.head, "a view without columns has no table"
         used = {atom.predicate for atom in self.query.atoms}
         self.rows = {
-            name: self.numbered(frame) for name, frame in self.changes.items() if name in used
+            name: frame.toDF("id", "insert", *(f"c{i}" for i in range(len(frame.columns) - 2)))
+            for name, frame in self.changes.items()
+            if name in used
         }
         self.order = tuple(i for i in self.query.order if self.relation(i) in self.rows)
-
-    def numbered(self, frame: DataFrame) -> DataFrame:
-        """Changes with their columns named by position, after `id` and `insert`."""
-        frame = frame.toDF("id", "insert", *(f"c{i}" for i in range(len(frame.columns) - 2)))
-        return frame.coalesce(1).limit(MOST_ROWS) if self.is_small else frame
 
     def relation(self, subgoal: int) -> str:
         return self.query.atoms[subgoal].predicate
@@ -200,14 +204,20 @@ class _Run:
     # Before the view is read
 
     def prepare(self) -> None:
+        rows = {name: self.names.gathered(frame) for name, frame in self.rows.items()}
         pieces = Pieces(self.names, self.families)
         for subgoal in self.order:
             insert, delete = (
-                probes_of(self.names, self.families, emit_step(self.query, subgoal, action))
+                probes_of(
+                    self.names,
+                    self.families,
+                    emit_step(self.query, subgoal, action),
+                    by_slices=self.by_slices,
+                )
                 for action in ACTIONS
             )
             steps = resolutions(self.query, subgoal, self.rows.keys())
-            frame = parts_of(self.names, self.rows, subgoal, insert, delete, steps)
+            frame = parts_of(self.names, rows, subgoal, insert, delete, steps)
             self.parts[subgoal] = Changed(subgoal, insert, delete, self.names.kept(frame))
             if insert.step.rule is not Rule.INSERT_ALONE:  # which never misses
                 found = cases(self.query, subgoal, steps)
@@ -215,20 +225,17 @@ class _Run:
         self.pieces = pieces.all()
 
     def look_up(self) -> None:
-        keys = self.names.kept(
-            self.names.together([self.keys(subgoal) for subgoal in self.order]).distinct()
-        )
-        spans = ranges(self.names, self.families, keys)
-        if spans:
-            view = numbered(self.view, "h")
-            found = scan(self.names, self.families, view, keys, spans)
-            found = found.localCheckpoint(eager=True)
-            # A small batch may still meet many rows, of a customer with very many orders.
-            is_little = found.count() <= MOST_EVIDENCE
-            self.names.is_small = self.names.is_small and is_little
-            self.evidence = self.names.gathered(found)
-        else:
+        names = self.names
+        keys = names.kept(names.together([self.keys(subgoal) for subgoal in self.order]).distinct())
+        spans = ranges(names, self.families, keys)
+        if not spans:
             self.evidence = keys.selectExpr("0 AS f", "k", "k AS g", "0L AS n")
+            return
+        view = numbered(self.view, "h")
+        found = scan(names, self.families, view, keys, spans).localCheckpoint(eager=False)
+        # A small batch may still meet many rows, of a customer with very many orders.
+        names.is_small = found.count() <= MOST_EVIDENCE and names.is_small
+        self.evidence = names.gathered(found)
 
     def keys(self, subgoal: int) -> DataFrame:
         """Every key that a change of this subgoal may be looked up by."""
@@ -248,7 +255,7 @@ class _Run:
             for way in piece.ways:
                 key = self.key_struct(self.families.of(way.family).pattern, way.key)
                 structs.append(if_(f"{inserts} AND {is_left(case)} AND {way.condition}", key))
-        return changed.frame.selectExpr(f"explode({list_of(structs)}) AS e").select("e.p", "e.k")
+        return exploded(changed.frame, (), structs)
 
     def key_struct(self, pattern: tuple[int, ...], key: Sql) -> Sql:
         return f"named_struct('p', {self.families.patterns.index(pattern)}, 'k', {key})"
@@ -280,8 +287,8 @@ class _Run:
         if not can_be_stuck(changed, self.parts):
             return
         evidence = self.now(families_of(changed))
-        frame = stuck(self.verdicts[subgoal], changed, self.verdicts)
-        frame = decided_at_last(names, taken_by_now(frame, changed), changed, evidence)
+        frame = stuck(names, self.verdicts[subgoal], changed, self.verdicts)
+        frame = decided_at_last(names, taken_by_now(names, frame, changed), changed, evidence)
         frame = self.verdicts[subgoal] = self.names.kept(frame)
         gone = removed_rows(names, frame, changed.delete, evidence, "late")
         self.deltas.append(self.names.kept(net(names, gone, None)))
@@ -289,27 +296,22 @@ class _Run:
     # What missed
 
     def finish(self) -> Maintained:
-        missed = self.count_missed()
-        if missed:
-            result = self.complete(missed)
-        else:
-            result = (
-                self.names.together(self.deltas)
-                .groupBy(*self.names.row)
-                .agg(sf.expr("sum(n) AS n"))
-            )
-        result = self.names.kept(result.where("n != 0"))
-        number = {row["n"]: row["count"] for row in result.groupBy("n").count().collect()}
-        assert not self.names.is_small or sum(number.values()) < MOST_ROWS
+        names = self.names
+        moved = names.together(self.deltas).groupBy(*names.row).agg(sf.expr("sum(n) AS n"))
+        result = names.kept(moved.where("n != 0"))
+        counts = count(names, self.verdicts, result)
+        if counts.missed:
+            result = names.kept(self.complete(counts.missed).where("n != 0"))
+            counts = count(names, self.verdicts, result)
+        assert not names.is_small or counts.inserted + counts.deleted < MOST_ROWS
         own = [
             sf.col(name).alias(column)
-            for name, column in zip(self.names.row, self.view.columns, strict=True)
+            for name, column in zip(names.row, self.view.columns, strict=True)
         ]
         return Maintained(
             inserts=result.where("n > 0").select(*own),
             deletes=result.where("n < 0").select(*own),
-            inserted=number.get(1, 0),
-            deleted=number.get(-1, 0),
+            counts=counts,
             decided=tuple(self.decided(subgoal) for subgoal in self.order),
             asks=tuple(self.asks),
         )
@@ -320,25 +322,18 @@ class _Run:
             frame = with_columns(frame, {"first": "rule"})
         return Decided(subgoal, changed.insert, changed.delete, frame)
 
-    def count_missed(self) -> dict[tuple[int, bool], int]:
-        """How many changes missed, by subgoal and action, where any did."""
-        frames = [
-            self.verdicts[subgoal].where(f"kind = {MISS}").selectExpr(f"{subgoal} AS s", "insert")
-            for subgoal in self.order
-        ]
-        rows = self.names.together(frames).groupBy("s", "insert").count().collect()
-        return {(row["s"], row["insert"]): row["count"] for row in rows}
-
     def complete(self, counts: Mapping[tuple[int, bool], int]) -> DataFrame:
         """The view's change with the missed changes in it, as rows with `n`."""
         inserting = [i for i in self.order if (i, True) in counts]
         deleting = [i for i in self.order if (i, False) in counts]
         missed = {i: self.verdicts[i].where(f"kind = {MISS}") for i in {*inserting, *deleting}}
         wanted = {way.family for piece in self.pieces for way in piece.ways}
-        wanted |= {n for i in deleting if (n := self.parts[i].delete.all_rows) is not None}
+        sliced = inserting if self.by_slices else []
+        whole = [self.parts[i].insert for i in sliced] + [self.parts[i].delete for i in deleting]
+        wanted |= {n for probes in whole if (n := probes.all_rows) is not None}
         evidence = self.names.kept(self.now(wanted))
         new = self.complete_insertions(inserting, missed, evidence)
-        replaced, slices = self.replace_slices(deleting, evidence)
+        replaced, slices = self.replace_slices(sliced, deleting, evidence)
         return self.put_together([*new, *slices], replaced)
 
     def complete_insertions(
@@ -350,11 +345,12 @@ class _Run:
         needs = [needed(names, inserts[i], self.left[i]) for i in inserting if self.left[i]]
         open_pieces = answers = None
         if needs:
-            pieces = self.names.kept(self.names.together(needs).distinct())
-            known = self.names.kept(settled_answers(names, self.pieces, pieces, missed, evidence))
+            pieces = names.kept(names.together(needs).distinct())
+            known = names.kept(settled_answers(names, self.pieces, pieces, missed, evidence))
             told = known.select("piece", "key").distinct()
-            open_pieces = self.names.kept(joined_on(pieces, told, ("piece", "key"), "left_anti"))
-            answers = self.names.together([known, *self.ask_for_pieces(open_pieces)])
+            open_pieces = names.kept(names.joined_on(pieces, told, ("piece", "key"), "left_anti"))
+            asked = [] if self.by_slices else self.ask_for_pieces(open_pieces)
+            answers = names.together([known, *asked])
         helped = f"insert AND kind = {MISS} AND NOT open"
         helper = if_("pieces > 0", f"'{Because.SETTLED}'", f"'{Because.BATCH}'")
         for i in inserting:
@@ -406,22 +402,35 @@ class _Run:
         return self.names.kept(self.answer(ask, keys if ask.bound else None))
 
     def replace_slices(
-        self, deleting: Sequence[int], evidence: DataFrame
+        self, inserting: Sequence[int], deleting: Sequence[int], evidence: DataFrame
     ) -> tuple[list[DataFrame], list[DataFrame]]:
-        """The settled rows in the slices of missed deletions, and the rows that replace them."""
+        """The settled rows in the slices of missed changes, and the rows that replace them.
+
+        Args:
+            inserting: where insertions that are still open are slices, too.
+        """
         names = self.names
         replaced: list[DataFrame] = []
         keys: dict[tuple[int, ...], list[DataFrame]] = {}
+
+        def replace(probes: Probes, slices: DataFrame) -> None:
+            rows = evidence.where(f"f = {probes.all_rows}").select("k", "g")
+            there = names.joined_on(rows, slices, ("k",), "left_semi")
+            replaced.append(there.selectExpr(*names.unmasked("g")))
+            keys.setdefault(probes.shown.columns, []).append(slices)
+
+        for i in inserting:
+            probes = self.parts[i].insert
+            missed = self.verdicts[i].where(f"insert AND kind = {MISS}")
+            replace(probes, missed.selectExpr(f"{names.key(probes.shown)} AS k").distinct())
         for i in deleting:
             probes = self.parts[i].delete
-            rows = evidence.where(f"f = {probes.all_rows}").select("k", "g")
+            rows = evidence.where(f"f = {probes.all_rows}")
             shown = with_columns(rows.select("k").distinct(), {"there": "true"})
             frame = with_columns(self.verdicts[i], {"k": names.key(probes.shown)})
-            frame = self.names.kept(joined_on(frame, shown, ("k",), "left"))
+            frame = names.kept(names.joined_on(frame, shown, ("k",), "left"))
             is_missed = f"NOT insert AND kind = {MISS}"
-            slices = frame.where(f"{is_missed} AND there").select("k").distinct()
-            keys.setdefault(probes.shown.columns, []).append(slices)
-            replaced.append(joined_on(rows, slices, ("k",), "left_semi"))
+            replace(probes, frame.where(f"{is_missed} AND there").select("k").distinct())
             helped = f"{is_missed} AND NOT {certain('there')}"
             first = {} if "first" in frame.columns else {"first": "rule"}
             self.verdicts[i] = with_columns(
@@ -432,12 +441,8 @@ class _Run:
                     "kind": if_(helped, str(UNAFFECTED), "kind"),
                 },
             ).drop("k", "there")
-        new = [
-            self.ask_for_slices(columns, self.names.together(found))
-            for columns, found in keys.items()
-        ]
-        rows_there = [frame.selectExpr(*names.unmasked("g")) for frame in replaced]
-        return rows_there, [frame for frame in new if frame is not None]
+        new = [self.ask_for_slices(columns, names.together(k)) for columns, k in keys.items()]
+        return replaced, [frame for frame in new if frame is not None]
 
     def ask_for_slices(self, columns: tuple[int, ...], slices: DataFrame) -> DataFrame | None:
         query = self.query

@@ -34,7 +34,6 @@ from lookups.spark.columns import (
     any_of,
     certain,
     first_failed,
-    joined,
     with_columns,
 )
 from lookups.spark.probes import Guard, Probes
@@ -127,7 +126,7 @@ def _guarded(
     changed = with_columns(changed, {name: "true"})
     values = zip(keys, guard.values, strict=True)
     same = all_of(f"{key} <=> {names.given(ref)}" for key, ref in values)
-    frame = joined(frame, changed, same).drop(*keys)
+    frame = names.joined(frame, changed, same).drop(*keys)
     return with_columns(frame, {name: certain(name)})
 
 

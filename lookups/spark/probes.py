@@ -85,8 +85,9 @@ class Probes:
 
     Args:
         shown: the view rows that show the change's values.
-        all_rows: the family that gives these rows whole: a deletion removes them, and an insertion
-            that misses may add rows that are there already. None where that cannot be.
+        all_rows: the family that gives these rows whole: a deletion removes them, an insertion that
+            misses may add rows that are there already, a slice replaces them. None where none of
+            that can be.
         giving: need to family, for needs whose answers make the new rows.
     """
 
@@ -98,8 +99,12 @@ class Probes:
     giving: dict[int, int]
 
 
-def probes_of(names: Names, families: Families, step: Step) -> Probes:
-    """The lookups of `step`."""
+def probes_of(names: Names, families: Families, step: Step, *, by_slices: bool) -> Probes:
+    """The lookups of `step`.
+
+    Args:
+        by_slices: an insertion that misses may be asked for as a slice.
+    """
     everything = range(len(names.head))
     guards: dict[Guard, int] = {}
     questions: list[Question] = []
@@ -137,7 +142,9 @@ def probes_of(names: Names, families: Families, step: Step) -> Probes:
         ]
     shown = _shown(names, step.subgoal)
     all_rows = None
-    if step.rule in DELETIONS or step.rule in (Rule.INSERT_HIDDEN, Rule.INSERT_NEVER):
+    doubtful = (Rule.INSERT_HIDDEN, Rule.INSERT_NEVER)
+    may_be_slice = by_slices and step.rule is not Rule.INSERT_ALONE  # which never misses
+    if step.rule in DELETIONS or step.rule in doubtful or may_be_slice:
         all_rows = families.number(shown.columns, everything)
     return Probes(step, tuple(questions), tuple(guards), shown, all_rows, giving)
 

@@ -22,9 +22,8 @@ from lookups.spark.columns import (
     all_of,
     any_of,
     certain,
+    exploded,
     if_,
-    joined,
-    joined_on,
     with_columns,
 )
 from lookups.spark.parts import LOOKED_UP, Changed, child_keys
@@ -61,9 +60,7 @@ def looked_up(
 ) -> DataFrame:
     """The parts with what their lookups found; `which` says of which parts lookups are made."""
     probes = [
-        frame.where(f"{which} AND {action}").selectExpr(
-            "id", f"explode(array({', '.join(probe_structs(names, of_action))})) AS q"
-        )
+        exploded(frame.where(f"{which} AND {action}"), ("id",), probe_structs(names, of_action))
         for action, of_action in (("insert", changed.insert), ("NOT insert", changed.delete))
         if of_action.questions
     ]
@@ -71,13 +68,14 @@ def looked_up(
     columns = [f"found{word}" for word in range(size)]
     if not probes:
         return with_columns(frame, dict.fromkeys(columns, "0L"))
-    made = names.together(probes).select("id", "q.*")
-    rows = joined_on(made, evidence, ("f", "k")).where("NOT differs OR NOT (g <=> w)")
+    rows = names.joined_on(names.together(probes), evidence, ("f", "k")).where(
+        "NOT differs OR NOT (g <=> w)"
+    )
     bits = [
         sf.expr(f"bit_or({if_(f'word = {word}', 'bit', '0L')})").alias(name)
         for word, name in enumerate(columns)
     ]
-    frame = joined_on(frame, rows.groupBy("id").agg(*bits), ("id",), "left")
+    frame = names.joined_on(frame, rows.groupBy("id").agg(*bits), ("id",), "left")
     return with_columns(frame, {name: f"coalesce({name}, 0L)" for name in columns})
 
 
@@ -132,7 +130,7 @@ def removed_rows(
     deletions = frame.where(f"NOT insert AND kind = {SELF_MAINTAINED} AND {which}")
     keys = deletions.selectExpr(f"{names.key(probes.shown)} AS k")
     rows = evidence.where(f"f = {probes.all_rows}").select("k", "g")
-    return joined_on(keys, rows, ("k",)).selectExpr(*names.unmasked("g")).distinct()
+    return names.joined_on(keys, rows, ("k",)).selectExpr(*names.unmasked("g")).distinct()
 
 
 def new_rows(
@@ -147,7 +145,7 @@ def new_rows(
         lookup = step.vsm.needs[need].alternatives[0].lookup
         answers = evidence.where(f"f = {family}").selectExpr("k AS answered", f"g AS g{need}")
         rows = with_columns(rows, {"wanted": names.key(lookup)})
-        rows = joined(rows, answers, "wanted = answered", "inner").drop("wanted", "answered")
+        rows = names.joined(rows, answers, "wanted = answered", "inner").drop("wanted", "answered")
     cells = [
         f"g{cell.need}.h{cell.column}" if isinstance(cell, Found) else names.given(cell)
         for cell in step.rows.cells
@@ -174,7 +172,9 @@ def can_be_stuck(changed: Changed, subgoals: Mapping[int, object]) -> bool:
     return any(child.subgoal in subgoals for child in changed.delete.step.children)
 
 
-def stuck(frame: DataFrame, changed: Changed, children: Mapping[int, DataFrame]) -> DataFrame:
+def stuck(
+    names: Names, frame: DataFrame, changed: Changed, children: Mapping[int, DataFrame]
+) -> DataFrame:
     """The parts with `stuck`: a missed deletion stands in the way of each foreign key there is."""
     step = changed.delete.step
     keys = child_keys(step)
@@ -182,27 +182,27 @@ def stuck(frame: DataFrame, changed: Changed, children: Mapping[int, DataFrame])
     for number, child in enumerate(step.children):
         ways = [f"kept{keys.index(child.key)}"]
         if child.subgoal in children:
-            frame = _referred(frame, child, children[child.subgoal], f"referred{number}")
+            frame = _referred(names, frame, child, children[child.subgoal], f"referred{number}")
             ways.append(f"referred{number}")
         blocked.append(any_of(ways))
     frame = with_columns(frame, {"stuck": all_of(blocked)})
     return frame.drop(*(f"referred{n}" for n in range(len(step.children))))
 
 
-def _referred(frame: DataFrame, child: Child, parts: DataFrame, name: str) -> DataFrame:
+def _referred(
+    names: Names, frame: DataFrame, child: Child, parts: DataFrame, name: str
+) -> DataFrame:
     """Whether a missed deletion of the child refers to the key."""
     missed = parts.where(f"NOT insert AND kind = {MISS}")
     columns = [f"r{n}" for n in range(len(child.columns))]
     picked = (f"c{i} AS {column}" for i, column in zip(child.columns, columns, strict=True))
     missed = with_columns(missed.selectExpr(*picked).distinct(), {name: "true"})
-    pairs = zip(child.key, columns, strict=True)
-    frame = joined(frame, missed, all_of(f"c{i} <=> {column}" for i, column in pairs)).drop(
-        *columns
-    )
+    same = all_of(f"c{i} <=> {column}" for i, column in zip(child.key, columns, strict=True))
+    frame = names.joined(frame, missed, same).drop(*columns)
     return with_columns(frame, {name: certain(name)})
 
 
-def taken_by_now(frame: DataFrame, changed: Changed) -> DataFrame:
+def taken_by_now(names: Names, frame: DataFrame, changed: Changed) -> DataFrame:
     """`taken` for the waiting deletions: by now every insertion has been decided."""
     key = changed.delete.step.key
     if not key:
@@ -210,7 +210,7 @@ def taken_by_now(frame: DataFrame, changed: Changed) -> DataFrame:
     there = frame.where(f"insert AND kind IN ({UNAFFECTED}, {SELF_MAINTAINED})")
     there = there.selectExpr(*(f"c{i} AS t{i}" for i in key)).distinct()
     there = with_columns(there, {"there": "true"})
-    frame = joined(frame, there, all_of(f"c{i} <=> t{i}" for i in key))
+    frame = names.joined(frame, there, all_of(f"c{i} <=> t{i}" for i in key))
     taken = if_("kind IS NULL", certain("there"), "taken")
     return with_columns(frame, {"taken": taken}).drop("there", *(f"t{i}" for i in key))
 

@@ -227,7 +227,9 @@ class PlainSource:
         raise AssertionError(name)
 
 
-def run(spark: SparkSession, scenario: Scenario) -> tuple[Maintained, PlainSource]:
+def run(
+    spark: SparkSession, scenario: Scenario, *, by_slices: bool = False
+) -> tuple[Maintained, PlainSource]:
     """The batch on Spark."""
     query = scenario.query
     types = [
@@ -247,7 +249,8 @@ def run(spark: SparkSession, scenario: Scenario) -> tuple[Maintained, PlainSourc
         changes[name] = frame.toDF("id", "insert", *(c.name for c in query.by_name[name].columns))
     source = PlainSource(spark, scenario)
     size = len(scenario.changes)
-    return maintain_on_spark(query, view, changes, source, size), source
+    done = maintain_on_spark(query, view, changes, source, size, by_slices=by_slices)
+    return done, source
 
 
 # What was decided, in a form that both executors can be brought to
