@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from cq.diagnostics import Diagnostic, InputError, SelfmaintError, did_you_mean, shorten
+from cq.diagnostics import CodedError, InputError, did_you_mean, shorten
 from cq.printer import print_relation, print_rule
 from cq.query import Query
 from cq.syntax import Const, Var
@@ -44,19 +44,8 @@ SAMPLE: Final = 20
 """How many differing rows `verify` shows."""
 
 
-class RuntimeStateError(SelfmaintError):
-    """A warehouse that cannot do what was asked in the state that it is in.
-
-    Attributes:
-        code: stable code, such as `RT401`.
-        help: the next step.
-    """
-
-    def __init__(self, code: str, message: str, *help: str) -> None:
-        super().__init__(Diagnostic(code, message, help=help).render("", ""))
-        self.code = code
-        self.message = message
-        self.help = help
+class RuntimeStateError(CodedError):
+    """A warehouse that cannot do what was asked in the state that it is in."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from cq.diagnostics import Diagnostic, SelfmaintError, did_you_mean, shorten
+from cq.diagnostics import CodedError, did_you_mean, shorten
 from cq.schema import Relation
 from warehouse.columns import check_columns, quoted, struct_type
 
@@ -23,23 +23,17 @@ INSERT: Final = "insert"
 DELETE: Final = "delete"
 
 
-class BatchError(SelfmaintError):
+class BatchError(CodedError):
     """A batch that cannot be applied as it is. Nothing was changed.
 
     Attributes:
-        code: stable code, such as `WH351`.
         relation: the relation that it is about.
-        help: what to do about it.
     """
 
     def __init__(self, code: str, relation: str, message: str, *help: str) -> None:
-        super().__init__(
-            Diagnostic(code, f"{message}. Nothing was changed", help=help).render("", "")
-        )
-        self.code = code
+        super().__init__(code, f"{message}. Nothing was changed", *help)
         self.relation = relation
         self.message = message
-        self.help = help
 
 
 @dataclass(frozen=True)
