@@ -25,7 +25,6 @@ from cq.query import Query
 from cq.syntax import Const, Var
 from cq.types import ANY, Type, constant_type
 from lookups.plan import ACTIONS
-from selfmaint.cli.rows import column_names
 from selfmaint.program import Program
 from selfmaint.report import Count, Report, Stage, ViewReport
 from warehouse.batches import Changes, checked
@@ -406,7 +405,7 @@ def _spec(program: Program, name: str) -> ViewSpec:
     view = program.view(name)
     query = _with_column(view.query)
     types = view.query.types or (ANY,)
-    names = _unique(column_names(program, name) or ("holds",))
+    names = _unique(view.columns or ("holds",))
     columns = [
         (column, spark_type(_column_type(term, kind)))
         for column, term, kind in zip(names, query.head, types, strict=True)
