@@ -13,31 +13,28 @@ work, so after an error the same batch is applied again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from cq.diagnostics import CodedError, InputError, did_you_mean, shorten
-from cq.printer import print_relation, print_rule
-from cq.query import Query
-from cq.syntax import Const, Var
-from cq.types import ANY, Type, constant_type
-from lookups.plan import ACTIONS
+from cq.printer import print_relation
+from selfmaint.counting import by_kind, unused, verdicts
+from selfmaint.measure import StageClock
 from selfmaint.program import Program
-from selfmaint.report import Count, Report, Stage, ViewReport
+from selfmaint.report import Report, ViewReport
+from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
 from warehouse.batches import Changes, checked
-from warehouse.columns import spark_type, struct_type
+from warehouse.columns import struct_type
 from warehouse.requirements import require
 from warehouse.sources import Answer, Cost, Join, Source, ask, whole
-from warehouse.tables import Commit, Place, Store, ViewSpec, ViewTable
+from warehouse.tables import Commit, Place, Store, ViewTable
 from warehouse.tables import Program as StoredProgram
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lookups.spark import Ask, Decided, Maintained
+    from lookups.spark import Ask
 
 SAMPLE: Final = 20
 """How many differing rows `verify` shows."""
@@ -81,21 +78,6 @@ class WarehouseView:
         return self._table.read(version)
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """A view with its table.
-
-    Args:
-        query: the analysed view; one without columns has the constant `true` as its only one.
-        normal: the definition as written, for recomputation.
-    """
-
-    name: str
-    query: Query
-    normal: Query
-    table: ViewTable
-
-
 class Warehouse:
     """The views of a program; made by `Warehouse.open`."""
 
@@ -105,13 +87,7 @@ class Warehouse:
         self._store = store
         self._source = source
         self._views = {
-            name: _Stored(
-                name,
-                _with_column(program.view(name).query),
-                _with_column(program.view(name).normal),
-                store.views[name],
-            )
-            for name in program.views
+            name: Stored.of(program.view(name), store.views[name]) for name in program.views
         }
 
     @classmethod
@@ -135,7 +111,7 @@ class Warehouse:
                 *did_you_mean(missing[0], source.relations),
             )
         stored = StoredProgram(
-            tuple(_spec(program, name) for name in program.views),
+            tuple(view_spec(program.view(name)) for name in program.views),
             {name: print_relation(relation) for name, relation in program.relations.items()},
         )
         for relation in program.relations.values():
@@ -155,7 +131,7 @@ class Warehouse:
         """
         return WarehouseView(self._stored(name).table, name)
 
-    def _stored(self, name: str) -> _Stored:
+    def _stored(self, name: str) -> Stored:
         if name not in self._views:
             raise InputError(
                 "RT403", f"there is no view `{shorten(name)}`", *did_you_mean(name, self._views)
@@ -178,11 +154,11 @@ class Warehouse:
         self._store.record(version, commits)
         return version
 
-    def _recomputed(self, stored: _Stored, version: int) -> DataFrame:
+    def _recomputed(self, stored: Stored, version: int) -> DataFrame:
         join = whole(stored.normal)
         answer = ask(self._source, join, None, version)
         _require_version(answer, version, stored.name)
-        return _view_rows(stored, join, answer.frame)
+        return view_rows(stored, join, answer.frame)
 
     # Batches
 
@@ -238,17 +214,17 @@ class Warehouse:
         return Report(number, reports, time.monotonic() - started)
 
     @staticmethod
-    def _replay_of(stored: _Stored) -> ViewReport:
+    def _replay_of(stored: Stored) -> ViewReport:
         return ViewReport(stored.name, stored.table.known.version, is_replay=True)
 
     def _maintain(
-        self, stored: _Stored, changes: Mapping[str, Changes], number: int
+        self, stored: Stored, changes: Mapping[str, Changes], number: int
     ) -> tuple[ViewReport, Commit]:
         from lookups.spark import maintain
 
         table = stored.table
         state = table.state()
-        clock = _Clock()
+        clock = StageClock()
         costs: list[Cost] = []
 
         def answer(asked: Ask, keys: DataFrame | None) -> DataFrame:
@@ -269,16 +245,16 @@ class Warehouse:
         used = {atom.predicate for atom in stored.query.atoms}
         mine = {name: c.frame for name, c in changes.items() if name in used}
         if not mine:
-            counts = tuple(_unused(changes))
+            counts = tuple(unused(changes))
             commit = table.commit(state.version, number, inserts=None, deletes=None, info={})
             return ViewReport(stored.name, state.version, counts), commit
         with clock.stage("decide"):
             size = sum(change.inserts + change.deletes for change in changes.values())
             done = maintain(stored.query, table.read(state.version), mine, answer, size)
         with clock.stage("count"):
-            counts, lookups, asking = _verdicts(stored.query, done)
-        counts = (*counts, *_unused({n: c for n, c in changes.items() if n not in used}))
-        info = {"verdicts": _by_kind(counts), "questions": len(done.asks)}
+            found = verdicts(stored.query, done)
+        counts = (*found.counts, *unused({n: c for n, c in changes.items() if n not in used}))
+        info = {"verdicts": by_kind(counts), "questions": len(done.asks)}
         with clock.stage("commit"):
             commit = table.commit(
                 state.version,
@@ -291,9 +267,9 @@ class Warehouse:
             stored.name,
             commit.version,
             counts,
-            lookups,
+            found.lookups,
             sum(costs, Cost()),
-            self._traditional(asking, costs),
+            self._traditional(found.asking, costs),
             done.inserted,
             done.deleted,
             clock.stages(),
@@ -364,7 +340,7 @@ class Warehouse:
         """Z-order a view's table by the columns that its plans look up most; these are returned."""
         stored = self._stored(name)
         columns = [field.name for field in stored.table.columns]
-        order = tuple(columns[i] for i in lookup_columns(self._program, name))
+        order = tuple(columns[i] for i in lookup_columns(self._program.view(name)))
         stored.table.optimize(order)
         return order
 
@@ -377,73 +353,6 @@ class Warehouse:
         return lines.select("batch", "version", "is_changed", "info").orderBy("batch")
 
 
-MOST_COLUMNS: Final = 3
-"""Columns to Z-order by. With more, each of them hardly narrows a lookup down."""
-
-
-def lookup_columns(program: Program, name: str) -> tuple[int, ...]:
-    """The columns that most lookups of a view's plans name, the most frequent first."""
-    view = program.view(name)
-    weights: dict[int, int] = {}
-    for relation in view.relations:
-        for action in ACTIONS:
-            for lookup in view.plan(relation, action).lookups():
-                for column in lookup.columns:
-                    weights[column] = weights.get(column, 0) + 1
-    return tuple(sorted(weights, key=lambda column: (-weights[column], column))[:MOST_COLUMNS])
-
-
-# A view's table
-
-
-def _with_column(query: Query) -> Query:
-    """A table has at least one column: that of a view without columns holds `true`."""
-    return query if query.head else replace(query, head=(Const(True),))
-
-
-def _spec(program: Program, name: str) -> ViewSpec:
-    view = program.view(name)
-    query = _with_column(view.query)
-    types = view.query.types or (ANY,)
-    names = _unique(view.columns or ("holds",))
-    columns = [
-        (column, spark_type(_column_type(term, kind)))
-        for column, term, kind in zip(names, query.head, types, strict=True)
-    ]
-    return ViewSpec(name, print_rule(view.normal.rule()), tuple(columns))
-
-
-def _column_type(term: object, declared: Type) -> Type:
-    return constant_type(term.value) if isinstance(term, Const) else declared
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """Names that differ also where case does not count: the second `x` is `x_2`."""
-    seen: dict[str, int] = {}
-    found = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return found
-
-
-def _view_rows(stored: _Stored, join: Join, frame: DataFrame) -> DataFrame:
-    """The rows of a view from the values of its variables."""
-    from pyspark.sql import functions as sf
-
-    from lookups.spark.columns import literal
-
-    place = {var: f"w{i}" for i, var in enumerate(join.wanted)}
-    fields = stored.table.columns.fields
-    cells = [
-        (sf.col(place[term]) if isinstance(term, Var) else literal(term.value))
-        .cast(field.dataType)
-        .alias(field.name)
-        for term, field in zip(stored.normal.head, fields, strict=True)
-    ]
-    return frame.select(*cells)
-
-
 def _require_version(answer: Answer, version: int, view: str) -> None:
     if answer.version > version:
         raise RuntimeStateError(
@@ -452,109 +361,3 @@ def _require_version(answer: Answer, version: int, view: str) -> None:
             f"{version}. View `{view}` is unchanged",
             f"apply the changes up to version {answer.version} as one batch with that number",
         )
-
-
-# What was decided, counted
-
-
-def _verdicts(query: Query, done: Maintained) -> tuple[tuple[Count, ...], int, tuple[int, ...]]:
-    """The verdicts by relation, action, kind and rule, and the lookups made; in one job.
-
-    Also how many changes the traditional plan would have asked the source about, per subgoal.
-    """
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as sf
-
-    from lookups.spark.rounds import IRRELEVANT, KINDS
-
-    parts = reduce(DataFrame.unionByName, [_part(query, part) for part in done.decided])
-    relevant = sf.col("kind") != IRRELEVANT
-    rows = (
-        parts.groupBy("relation", "insert", "id")
-        .agg(
-            sf.max(sf.struct("kind", "rule")).alias("verdict"),
-            sf.sum("lookups").alias("lookups"),
-            *(
-                sf.max((sf.col("subgoal") == p.subgoal) & relevant).alias(f"s{p.subgoal}")
-                for p in done.decided
-            ),
-        )
-        .groupBy("relation", "insert", "verdict")
-        .agg(
-            sf.count(sf.lit(1)).alias("changes"),
-            sf.sum("lookups").alias("lookups"),
-            *(sf.count_if(sf.col(f"s{p.subgoal}")).alias(f"s{p.subgoal}") for p in done.decided),
-        )
-        .collect()
-    )
-    counts = tuple(
-        sorted(
-            (
-                Count(
-                    row["relation"],
-                    ACTIONS[0] if row["insert"] else ACTIONS[1],
-                    str(KINDS[row["verdict"]["kind"]]),
-                    row["verdict"]["rule"],
-                    row["changes"],
-                )
-                for row in rows
-            ),
-            key=lambda count: (count.relation, count.action, count.kind, count.rule),
-        )
-    )
-    asking = [sum(row[f"s{p.subgoal}"] for row in rows) for p in done.decided]
-    return counts, sum(row["lookups"] for row in rows), tuple(n for n in asking if n)
-
-
-def _part(query: Query, part: Decided) -> DataFrame:
-    from pyspark.sql import functions as sf
-
-    words = [name for name in part.frame.columns if name.startswith("asked")]
-    lookups = reduce(lambda a, b: a + b, (sf.bit_count(sf.col(word)) for word in words))
-    return part.frame.select(
-        sf.lit(query.atoms[part.subgoal].predicate).alias("relation"),
-        sf.lit(part.subgoal).alias("subgoal"),
-        "id",
-        "insert",
-        "kind",
-        "rule",
-        lookups.cast("long").alias("lookups"),
-    )
-
-
-def _unused(changes: Mapping[str, Changes]) -> Iterator[Count]:
-    from lookups.verdict import Because, Kind
-
-    for name, change in sorted(changes.items()):
-        for action, number in (("insert", change.inserts), ("delete", change.deletes)):
-            if number:
-                yield Count(name, action, str(Kind.IRRELEVANT), str(Because.UNUSED), number)
-
-
-def _by_kind(counts: Sequence[Count]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for count in counts:
-        found[count.kind] = found.get(count.kind, 0) + count.changes
-    return found
-
-
-class _Clock:
-    """Seconds per stage; a stage inside another one is not counted twice."""
-
-    def __init__(self) -> None:
-        self._seconds: dict[str, float] = {}
-        self._inner = 0.0
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        started, outer = time.monotonic(), self._inner
-        self._inner = 0.0
-        try:
-            yield
-        finally:
-            taken = time.monotonic() - started
-            self._seconds[name] = self._seconds.get(name, 0.0) + taken - self._inner
-            self._inner = outer + taken
-
-    def stages(self) -> tuple[Stage, ...]:
-        return tuple(Stage(name, seconds) for name, seconds in self._seconds.items())
