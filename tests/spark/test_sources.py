@@ -588,10 +588,11 @@ def test_federated_answers_are_those_of_one_source(
 
 
 def test_federated_sends_keys_and_needed_columns(spark: SparkSession) -> None:
-    first = simulated(MemorySource(start(spark, "r"), name="first"))
-    second = simulated(MemorySource(start(spark, "s"), name="second"))
-    first.source.advance(changes(spark, 0, "r"))  # type: ignore[attr-defined]
-    second.source.advance(changes(spark, 0, "s"))  # type: ignore[attr-defined]
+    behind_first = MemorySource(start(spark, "r"), name="first")
+    behind_second = MemorySource(start(spark, "s"), name="second")
+    behind_first.advance(changes(spark, 0, "r"))
+    behind_second.advance(changes(spark, 0, "s"))
+    first, second = simulated(behind_first), simulated(behind_second)
     federated = FederatedSource([second, first])
     answer = ask(federated, JOIN, keys(spark), 1)
     assert rows_of(answer.frame) == ANSWERS[1]
