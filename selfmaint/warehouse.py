@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from cq.diagnostics import CodedError, InputError, did_you_mean, shorten
 from cq.printer import print_relation
-from selfmaint.counting import by_kind, unused, verdicts
-from selfmaint.measure import StageClock
+from selfmaint.counting import unused, verdicts
+from selfmaint.measure import JobCount, StageClock
 from selfmaint.program import Program
-from selfmaint.report import Report, ViewReport
+from selfmaint.report import Report, ViewReport, report_columns
 from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
 from warehouse.batches import Changes, checked
 from warehouse.columns import struct_type
@@ -86,6 +86,7 @@ class Warehouse:
         self._program = program
         self._store = store
         self._source = source
+        self._asked = Cost()
         self._views = {
             name: Stored.of(program.view(name), store.views[name]) for name in program.views
         }
@@ -178,22 +179,35 @@ class Warehouse:
             ConflictError, ForeignWriteError: somebody else writes, or wrote, to a view.
         """
         started = time.monotonic()
-        if number is None:
-            number = self._next()
+        jobs = JobCount(self._spark)
+        with jobs.counting():
+            if number is None:
+                number = self._next()
+            reports = self._apply(batch, number, jobs)
+            return Report(number, reports, time.monotonic() - started, jobs.total())
+
+    def _apply(
+        self, batch: Mapping[str, DataFrame], number: int, jobs: JobCount
+    ) -> tuple[ViewReport, ...]:
         places = self._store.check_batch(number)
         if all(place is Place.REPLAY for place in places.values()):
-            return self._replayed(number, started)
+            self._store.record(number, {})
+            return tuple(map(_replay_of, self._views.values()))
         changes = checked(self._program.relations, batch)
         reports, commits = [], {}
+        jobs.more()
         for stored in self._views.values():
             if places[stored.name] is Place.REPLAY:
-                reports.append(self._replay_of(stored))
+                reports.append(_replay_of(stored))
                 continue
             report, commit = self._maintain(stored, changes, number)
+            report = replace(report, jobs=jobs.more())
             reports.append(report)
-            commits[stored.name] = commit
+            # The report goes into the journal with the batch: one commit for both.
+            info = {**commit.info, "report": report.as_dict()}
+            commits[stored.name] = replace(commit, info=info)
         self._store.record(number, commits)
-        return Report(number, tuple(reports), time.monotonic() - started)
+        return tuple(reports)
 
     def _next(self) -> int:
         """The number of the next batch: what the views have seen, plus one."""
@@ -207,15 +221,6 @@ class Warehouse:
         # After a crash some views are ahead by one: then this batch is to be finished first.
         least = min(number for number in seen if number is not None)
         return least + 1
-
-    def _replayed(self, number: int, started: float) -> Report:
-        reports = tuple(self._replay_of(stored) for stored in self._views.values())
-        self._store.record(number, {})
-        return Report(number, reports, time.monotonic() - started)
-
-    @staticmethod
-    def _replay_of(stored: Stored) -> ViewReport:
-        return ViewReport(stored.name, stored.table.known.version, is_replay=True)
 
     def _maintain(
         self, stored: Stored, changes: Mapping[str, Changes], number: int
@@ -240,6 +245,7 @@ class Warehouse:
                 found = ask(self._source, join, keys, number)
             _require_version(found, number, stored.name)
             costs.append(found.cost)
+            self._asked += found.cost
             return found.frame
 
         used = {atom.predicate for atom in stored.query.atoms}
@@ -254,7 +260,17 @@ class Warehouse:
         with clock.stage("count"):
             found = verdicts(stored.query, done)
         counts = (*found.counts, *unused({n: c for n, c in changes.items() if n not in used}))
-        info = {"verdicts": by_kind(counts), "questions": len(done.asks)}
+        report = ViewReport(
+            stored.name,
+            state.version,
+            counts,
+            found.lookups,
+            sum(costs, Cost()),
+            self._traditional(found.asking),
+            done.inserted,
+            done.deleted,
+        )
+        info = {"verdicts": report.verdicts, "questions": len(done.asks)}
         with clock.stage("commit"):
             commit = table.commit(
                 state.version,
@@ -263,28 +279,20 @@ class Warehouse:
                 deletes=done.deletes if done.deleted else None,
                 info=info,
             )
-        report = ViewReport(
-            stored.name,
-            commit.version,
-            counts,
-            found.lookups,
-            sum(costs, Cost()),
-            self._traditional(found.asking, costs),
-            done.inserted,
-            done.deleted,
-            clock.stages(),
-        )
-        return report, commit
+        return replace(report, version=commit.version, stages=clock.stages()), commit
 
-    def _traditional(self, asking: Sequence[int], costs: Sequence[Cost]) -> Cost:
-        """What one question per changed subgoal would have cost, with all its keys."""
+    def _traditional(self, asking: Sequence[int]) -> Cost:
+        """See `ViewReport.traditional`.
+
+        Args:
+            asking: the number of keys, per question.
+        """
         keys = sum(asking)
         latency = getattr(self._source, "latency", None)
         if latency is None:
-            total = sum(costs, Cost())
-            latency = total.seconds / total.questions if total.questions else 0.0
+            latency = self._asked.seconds / max(1, self._asked.questions)
         per_row = getattr(self._source, "per_row_sent", 0.0)
-        return Cost(len(asking), keys, 0, 0, len(asking) * latency + keys * per_row)
+        return Cost(len(asking), keys, seconds=len(asking) * latency + keys * per_row)
 
     # Checks
 
@@ -345,12 +353,25 @@ class Warehouse:
         return order
 
     def history(self, name: str) -> DataFrame:
-        """The batches of a view: batch, version, is_changed, and its verdict counts as JSON."""
+        """The batches of a view: batch, version, is_changed, and what was recorded as JSON."""
         from pyspark.sql import functions as sf
 
         self._stored(name)
         lines = self._store.history().where(sf.col("view") == name)
         return lines.select("batch", "version", "is_changed", "info").orderBy("batch")
+
+    def reports(self) -> DataFrame:
+        """The reports of all batches, a line per batch and view, in columns and whole as JSON.
+
+        They are kept in the journal, the Delta table `_selfmaint/batches` in the warehouse's
+        folder. A batch whose process died after the last view's commit and before the journal's is
+        not lost, but it has no report.
+        """
+        return report_columns(self._store.history())
+
+
+def _replay_of(stored: Stored) -> ViewReport:
+    return ViewReport(stored.name, stored.table.known.version, is_replay=True)
 
 
 def _require_version(answer: Answer, version: int, view: str) -> None:
