@@ -48,7 +48,7 @@ def view_spec(view: View) -> ViewSpec:
     """The table that a view needs."""
     query = _with_column(view.query)
     types = view.query.types or (ANY,)
-    names = _unique(view.columns or ("holds",))
+    names = unique(view.columns or ("holds",))
     columns = [
         (column, spark_type(_column_type(term, kind)))
         for column, term, kind in zip(names, query.head, types, strict=True)
@@ -60,13 +60,22 @@ def _column_type(term: object, declared: Type) -> Type:
     return constant_type(term.value) if isinstance(term, Const) else declared
 
 
-def _unique(names: Sequence[str]) -> list[str]:
-    """Names that differ also where case does not count: the second `x` is `x_2`."""
+def unique(names: Sequence[str]) -> list[str]:
+    """The names, with a number where one comes again: the second `x` is `x_2`, if that is free.
+
+    Example:
+        >>> unique(["x", "x", "y", "x"]), unique(["x", "x", "x_2"])
+        (['x', 'x_2', 'y', 'x_3'], ['x', 'x_3', 'x_2'])
+    """
+    taken = set(names)
     seen: dict[str, int] = {}
     found = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+        number = seen.get(name, 0) + 1
+        while number > 1 and f"{name}_{number}" in taken:
+            number += 1
+        seen[name] = number
+        found.append(name if number == 1 else f"{name}_{number}")
     return found
 
 
