@@ -156,19 +156,26 @@ class DiagnosticError(SelfmaintError):
         self.diagnostics = diagnostics
 
 
-class InputError(SelfmaintError):
-    """A value, row, name or change that does not fit what the program declares.
+class CodedError(SelfmaintError):
+    """One thing that is wrong outside of any text, shown as a diagnostic without a place.
 
     Attributes:
-        code: stable code, such as `LP203`.
-        help: what would be legal; one line each.
+        code: stable code, such as `LP203`; also an attribute of a class with one code only.
+        message: what is the matter.
+        help: what to do about it, or what would be legal; one line each.
     """
 
+    code: str
+
     def __init__(self, code: str, message: str, *help: str) -> None:
-        super().__init__("\n".join([f"error[{code}]: {message}", *(f" = help: {h}" for h in help)]))
+        super().__init__(Diagnostic(code, message, help=help).render((), ""))
         self.code = code
         self.message = message
         self.help = help
+
+
+class InputError(CodedError):
+    """A value, row, name or change that does not fit what the program declares."""
 
 
 _MOST_GUESSES = 200

@@ -20,7 +20,6 @@ import selfmaint
 from selfmaint.cli.console import emphasized, grid, output_width, show, show_block, styled
 from selfmaint.cli.decide import VERDICT_STYLES, change_text, decide_change, render
 from selfmaint.cli.reasons import Words
-from selfmaint.cli.rows import column_names
 from selfmaint.explain import Cell, Explanation, explain
 from selfmaint.picture import picture
 
@@ -119,14 +118,13 @@ class Demonstration:
     def batch(self, view_name: str, changes: tuple[Change, ...]) -> None:
         """Several changes at once, which answer for each other."""
         view = self.program.view(view_name)
-        names = column_names(self.program, view_name)
         before, after = view.evaluate(SHOP), applied(SHOP, changes)
         outcome = view.maintain(before, changes, after)
         recomputed = view.evaluate(after)
         self.compare(len(outcome.decisions), outcome.rows, recomputed)
         for decision in outcome.decisions:
             plan = view.plan(decision.relation, decision.action)
-            why = "\n".join(Words(plan, names, decision.row).sentences(decision.reason))
+            why = "\n".join(Words(plan, view.columns, decision.row).sentences(decision.reason))
             kind = styled(decision.kind, VERDICT_STYLES[decision.kind])
             show(
                 grid((styled(change_text(plan, decision.row)), kind)),

@@ -27,17 +27,17 @@ class RowIndex:
     many changes are decided on one state. It is a snapshot: later changes of `rows` are not seen.
     """
 
-    __slots__ = ("_maps", "arity", "rows")
+    __slots__ = ("_maps", "_rows", "arity")
 
     def __init__(self, rows: Iterable[Sequence[object]], arity: int | None = None) -> None:
         try:
-            self.rows: frozenset[Row] = frozenset(map(tuple, rows))
+            self._rows: frozenset[Row] = frozenset(map(tuple, rows))
         except TypeError as error:
             raise InputError("LP201", f"view rows are tuples of hashable values: {error}") from None
         if arity is None:  # the widest row says; an index of no rows fits every view
-            arity = max(map(len, self.rows), default=None)
+            arity = max(map(len, self._rows), default=None)
         self.arity = arity
-        for row in self.rows:
+        for row in self._rows:
             if len(row) != arity:
                 raise InputError(
                     "LP202",
@@ -50,25 +50,29 @@ class RowIndex:
     def _of(cls, rows: frozenset[Row], arity: int | None) -> RowIndex:
         """An index of rows that another index has admitted."""
         built = cls.__new__(cls)
-        built.rows, built.arity, built._maps = rows, arity, {}
+        built._rows, built.arity, built._maps = rows, arity, {}
         return built
+
+    @property
+    def rows(self) -> frozenset[Row]:
+        return self._rows
 
     def has(self, columns: tuple[int, ...], values: Row) -> bool:
         """Whether a row has these values in these columns."""
-        if len(self.rows) <= _FEW:
-            if not self.rows:
+        if len(self._rows) <= _FEW:
+            if not self._rows:
                 return False
             key_of = values_at(columns)
-            return any(key_of(row) == values for row in self.rows)
+            return any(key_of(row) == values for row in self._rows)
         return values in self._map(columns, ())
 
     def distinct(
         self, columns: tuple[int, ...], values: Row, gives: tuple[int, ...]
     ) -> frozenset[Row]:
         """What the rows with these values in `columns` hold in the columns `gives`."""
-        if len(self.rows) <= _FEW:
+        if len(self._rows) <= _FEW:
             key_of, value_of = values_at(columns), values_at(gives)
-            return frozenset(value_of(row) for row in self.rows if key_of(row) == values)
+            return frozenset(value_of(row) for row in self._rows if key_of(row) == values)
         return self._map(columns, gives).get(values, _NOTHING)
 
     def matching(self, columns: tuple[int, ...], values: Row) -> frozenset[Row]:
@@ -77,7 +81,7 @@ class RowIndex:
 
     def absent(self, rows: frozenset[Row]) -> frozenset[Row]:
         """Those of `rows` that are not here."""
-        return rows - self.rows
+        return rows - self._rows
 
     @property
     def removed(self) -> frozenset[Row]:
@@ -98,7 +102,7 @@ class RowIndex:
         if built is None:
             sets: dict[Row, set[Row]] = {}
             key_of, value_of = values_at(columns), values_at(gives)
-            for row in self.rows:
+            for row in self._rows:
                 sets.setdefault(key_of(row), set()).add(value_of(row))
             built = {key: frozenset(values) for key, values in sets.items()}
             self._maps[columns, gives] = built
@@ -108,20 +112,20 @@ class RowIndex:
 class _ChangedIndex(RowIndex):
     """An index and what changed since it was built; `removed` are rows of it, `added` are not."""
 
-    __slots__ = ("_added", "_base", "_removed", "_rows")
+    __slots__ = ("_added", "_base", "_built", "_removed")
 
     def __init__(self, base: RowIndex, removed: frozenset[Row], added: frozenset[Row]) -> None:
         self.arity = base.arity if base.arity is not None else max(map(len, added), default=None)
         self._base = base
         self._removed = RowIndex._of(removed, self.arity)
         self._added = RowIndex._of(added, self.arity)
-        self._rows: frozenset[Row] | None = None
+        self._built: frozenset[Row] | None = None
 
     @property
-    def rows(self) -> frozenset[Row]:  # type: ignore[override]
-        if self._rows is None:
-            self._rows = (self._base.rows - self.removed) | self.added
-        return self._rows
+    def rows(self) -> frozenset[Row]:
+        if self._built is None:
+            self._built = (self._base.rows - self.removed) | self.added
+        return self._built
 
     @property
     def removed(self) -> frozenset[Row]:

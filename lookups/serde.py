@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from cq.diagnostics import InputError, shorten
 from cq.query import Dropped, Query
@@ -55,15 +55,15 @@ _CLASSES: Final[dict[str, type]] = {
     )
 }
 
-_VALUES: Final[dict[str, tuple[type, Callable[[Value], object], Callable[[str], Value]]]] = {
+_VALUES: Final[dict[str, tuple[type, Callable[[Any], str], Callable[[str], Value]]]] = {
     # A float goes through its exact hexadecimal spelling.
     "boolean": (bool, lambda v: str(v).lower(), lambda t: t == "true"),
     "integer": (int, str, int),
-    "double": (float, lambda v: float(v).hex(), float.fromhex),  # type: ignore[arg-type]
+    "double": (float, float.hex, float.fromhex),
     "decimal": (Decimal, str, Decimal),
     "string": (str, str, str),
-    "timestamp": (datetime, lambda v: v.isoformat(), datetime.fromisoformat),  # type: ignore[union-attr]
-    "date": (date, lambda v: v.isoformat(), date.fromisoformat),  # type: ignore[union-attr]
+    "timestamp": (datetime, datetime.isoformat, datetime.fromisoformat),
+    "date": (date, date.isoformat, date.fromisoformat),
 }
 
 
@@ -149,16 +149,16 @@ def _encode_node(item: object) -> object:
     return {"node": type(item).__name__, **fields}
 
 
-def _decode(item: object) -> object:
+def _decode(item: object) -> Any:
     match item:
         case {"node": "Const", "type": str(name), "value": str(text)}:
             return Const(_VALUES[name][2](text))
         case {"node": "Query", "non_null": [*variables], **rest}:
-            fields = {name: _decode(part) for name, part in rest.items()}
-            return Query(**fields, non_null=frozenset(map(_decode, variables)))  # type: ignore[arg-type]
+            fields: dict[str, Any] = {str(key): _decode(part) for key, part in rest.items()}
+            return Query(**fields, non_null=frozenset(map(_decode, variables)))
         case {"node": "Step", "rule": str(rule), **rest}:
-            fields = {name: _decode(part) for name, part in rest.items()}
-            return nodes.Step(**fields, rule=Rule(rule))  # type: ignore[arg-type]
+            fields = {str(key): _decode(part) for key, part in rest.items()}
+            return nodes.Step(**fields, rule=Rule(rule))
         case {"node": str(name), **rest}:
             return _CLASSES[name](**{str(key): _decode(part) for key, part in rest.items()})
         case list():

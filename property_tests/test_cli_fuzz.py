@@ -15,7 +15,7 @@ from selfmaint import parse
 from selfmaint.cli.change import read_change
 from selfmaint.cli.console import complain, show, show_json
 from selfmaint.cli.decide import decide_change, render, to_json
-from selfmaint.cli.rows import column_names, read_rows
+from selfmaint.cli.rows import read_rows
 from selfmaint.cli.values import print_value
 
 PROGRAM = parse(
@@ -69,8 +69,8 @@ def attempt(view: str, change: str, rows: str, delete: bool) -> None:
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
         try:
             relation, row = read_change(change, PROGRAM)
-            names = column_names(PROGRAM, view)
-            view_rows = read_rows(rows, "rows.csv", PROGRAM.view(view).query, names)
+            found = PROGRAM.view(view)
+            view_rows = read_rows(rows, "rows.csv", found.query, found.columns)
         except (DiagnosticError, InputError) as error:
             complain(str(error))
             assert "error[" in err.getvalue()
@@ -137,9 +137,9 @@ TYPED_ROWS = st.lists(
 
 @given(TYPED_ROWS, st.sampled_from(["\n", "\r\n"]))
 def test_written_rows_read_back(rows: list[tuple[object, ...]], end: str) -> None:
-    names = column_names(PROGRAM, "typed")
+    view = PROGRAM.view("typed")
+    query, names = view.query, view.columns
     lines = [",".join(names), *(",".join(map(written, row)) for row in rows)]
-    query = PROGRAM.view("typed").query
     assert read_rows(end.join(lines), "rows.csv", query, names) == rows
     assert read_rows(end.join(lines) + end, "rows.csv", query, names) == rows
 

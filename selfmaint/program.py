@@ -12,6 +12,7 @@ from cq.minimize import minimize
 from cq.program import Source, read
 from cq.query import Query
 from cq.schema import Relation
+from cq.syntax import Var
 from cq.types import Row
 from lookups.emit import emit
 from lookups.evaluate import Database, evaluate
@@ -27,11 +28,17 @@ class View:
         name: the view's name.
         normal: the definition over base relations, as written.
         query: the same without redundant subgoals; what plans are made from.
+        columns: the names of the columns: the variables of the head as written, in lower case; a
+            constant is `c` and its position. Two columns can have one name.
     """
 
     def __init__(self, source: Source, name: str) -> None:
         self.name = name
         self.normal: Query = source.normal(name)
+        self.columns = tuple(
+            term.name.lower() if isinstance(term, Var) else f"c{position}"
+            for position, term in enumerate(source.checked.views[name].rule.head.terms, 1)
+        )
         self._relations = source.checked.relations
         self._plans: dict[tuple[str, Action], Plan] = {}
 

@@ -1,16 +1,17 @@
-"""What a batch did, as data, as a table, as JSON, and as rows for a table of reports."""
+"""What a batch did: as data, as a table, as JSON, and as columns of a table of reports."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lookups.verdict import Kind
 from warehouse.sources import Cost
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from rich.console import RenderableType
 
 
@@ -42,9 +43,19 @@ class ViewReport:
         counts: the changes, by relation, verdict and rule.
         lookups: the lookups that were made.
         cost: what the source was asked, and what that took.
-        traditional: what asking the source for every change that matches would have taken: one
-            question per changed subgoal.
+        traditional: an estimate of what the source would have been asked by a warehouse that looks
+            nothing up: one question per changed subgoal for the rows of the other subgoals, with
+            the distinct keys of the changes that match the subgoal. None for a view of one
+            subgoal. Its seconds are `questions` times those of one question, which is the
+            source's `latency` if it has one and otherwise the mean of the questions that this
+            warehouse has asked since it was opened, 0 before the first; and `per_row_sent`, if
+            the source has that, for each key. Not counted, so that savings are rather understated:
+            rows and bytes that would have come back and what scanning for them takes, and the
+            questions whether a deleted row of the view has another reason to be there.
         inserted, deleted: rows of the view.
+        jobs: Spark jobs, as far as Spark's status tracker has heard of them, which may take it
+            some milliseconds; None over Spark Connect, which has none.
+        stages: seconds, without those of the journal, which a report is written to.
         is_replay: the view had the batch already; nothing was done.
     """
 
@@ -56,6 +67,7 @@ class ViewReport:
     traditional: Cost = field(default_factory=Cost)
     inserted: int = 0
     deleted: int = 0
+    jobs: int | None = None
     stages: tuple[Stage, ...] = ()
     is_replay: bool = False
 
@@ -64,13 +76,51 @@ class ViewReport:
         return sum(c.changes for c in self.counts if not kinds or c.kind in kinds)
 
     @property
+    def verdicts(self) -> dict[str, int]:
+        """How many changes got which verdict; those that none got are left out."""
+        return {str(kind): number for kind in Kind if (number := self.changes(kind))}
+
+    @property
     def decided_here(self) -> int:
         """Changes that asked nobody."""
         return self.changes(*(kind for kind in Kind if kind is not Kind.MISS))
 
     @property
+    def questions_avoided(self) -> int:
+        """What the traditional plan would have asked, less what was asked; negative if more was."""
+        return self.traditional.questions - self.cost.questions
+
+    @property
+    def seconds(self) -> float:
+        """Of all stages."""
+        return sum(stage.seconds for stage in self.stages)
+
+    @property
     def seconds_saved(self) -> float:
         return max(0.0, self.traditional.seconds - self.cost.seconds)
+
+    def as_dict(self) -> dict[str, object]:
+        """The report as JSON has it, with the figures that follow from others."""
+        return {
+            **asdict(self),
+            "verdicts": self.verdicts,
+            "questions_avoided": self.questions_avoided,
+            "seconds": self.seconds,
+            "seconds_saved": self.seconds_saved,
+        }
+
+    def __rich__(self) -> RenderableType:
+        """The changes by verdict and rule."""
+        from rich.table import Table
+
+        table = Table(box=None, header_style="bold", pad_edge=False, title=self.view)
+        for name in ("relation", "change", "verdict", "rule"):
+            table.add_column(name)
+        table.add_column("changes", justify="right")
+        for count in self.counts:
+            words = count.relation, count.action, count.kind, count.rule
+            table.add_row(*words, f"{count.changes:,}")
+        return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +128,14 @@ class Report:
     """What a batch did to all views of a warehouse.
 
     Args:
-        seconds: from the call to the last commit.
+        seconds: from the call to its end, the journal included.
+        jobs: Spark jobs of the whole call, as `ViewReport.jobs` has them for a view.
     """
 
     batch: int
     views: tuple[ViewReport, ...]
     seconds: float
+    jobs: int | None = None
 
     @property
     def is_replay(self) -> bool:
@@ -94,45 +146,130 @@ class Report:
 
     def to_json(self) -> str:
         """One line of JSON."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    def rows(self) -> list[tuple[int, str, int, str]]:
-        """Batch, view, version and the view's report as JSON: a row per view."""
-        return [
-            (self.batch, view.view, view.version, json.dumps(asdict(view), sort_keys=True))
-            for view in self.views
-        ]
+        return json.dumps(
+            {
+                "batch": self.batch,
+                "seconds": self.seconds,
+                "jobs": self.jobs,
+                "views": [view.as_dict() for view in self.views],
+            },
+            sort_keys=True,
+        )
 
     def __rich__(self) -> RenderableType:
         return report_table([self])
 
 
+_FIGURES: Final = (
+    "changes", "decided\nhere", "lookups", "asked", "avoided", "received", "rows +", "rows -",
+    "jobs", "all s", "source s",
+)  # fmt: skip
+
+
 def report_table(reports: Iterable[Report]) -> RenderableType:
-    """A table with a line per batch and view."""
+    """A table with a line per batch and view; large figures are rounded.
+
+    "asked" and "avoided" are questions to the source, "received" is what came back.
+    """
     from rich.table import Table
 
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("batch", justify="right")
-    table.add_column("view")
-    for name in ("changes", "decided here", "asked", "questions", "rows +", "rows -"):
-        table.add_column(name, justify="right")
-    table.add_column("source s", justify="right")
-    table.add_column("saved s", justify="right", style="green")
+    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
+    table.add_column("batch", justify="right", no_wrap=True)
+    table.add_column("view", overflow="fold")
+    for name in _FIGURES:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("saved s", justify="right", no_wrap=True, style="green")
     for report in reports:
         for view in report.views:
-            if view.is_replay:
-                table.add_row(str(report.batch), view.view, "replay", *[""] * 7, style="dim")
-                continue
-            table.add_row(
-                str(report.batch),
-                view.view,
-                f"{view.changes():,}",
-                f"{view.decided_here:,}",
-                f"{view.changes(Kind.MISS):,}",
-                str(view.cost.questions),
-                f"{view.inserted:,}",
-                f"{view.deleted:,}",
-                f"{view.cost.seconds:.2f}",
-                f"{view.seconds_saved:.2f}",
-            )
+            figures = ["replay"] if view.is_replay else _figures(view)
+            style = "dim" if view.is_replay else None
+            table.add_row(str(report.batch), view.view, *figures, style=style)
     return table
+
+
+def _figures(view: ViewReport) -> list[str]:
+    return [
+        rounded(view.changes()),
+        rounded(view.decided_here),
+        rounded(view.lookups),
+        rounded(view.cost.questions),
+        rounded(view.questions_avoided),
+        f"{rounded(view.cost.bytes_sent)}B",
+        rounded(view.inserted),
+        rounded(view.deleted),
+        "" if view.jobs is None else rounded(view.jobs),
+        f"{view.seconds:.1f}",
+        f"{view.cost.seconds:.2f}",
+        f"{view.seconds_saved:.2f}",
+    ]
+
+
+def rounded(number: int) -> str:
+    """A number in at most six characters: all digits below a hundred thousand, three above.
+
+    Example:
+        >>> [rounded(n) for n in (99_999, 100_000, 1_234_567, 999_999_999)]
+        ['99,999', '100k', '1.23M', '1.00G']
+    """
+    if number < 100_000:
+        return f"{number:,}"
+    power = next(p for p in (1, 2, 3, 4, 5, 6) if number < 999.5 * 1000**p or p == 6)
+    return f"{number / 1000**power:#.3g}".rstrip(".") + "kMGTPE"[power - 1]
+
+
+# In the journal
+
+_COST: Final = (
+    "struct<questions: bigint, keys_sent: bigint, rows_sent: bigint, rows_scanned: bigint, "
+    "seconds: double, bytes_sent: bigint>"
+)
+_REPORT: Final = (
+    "struct<"
+    f"verdicts: struct<{', '.join(f'`{kind}`: bigint' for kind in Kind)}>, lookups: bigint, "
+    f"cost: {_COST}, traditional: {_COST}, questions_avoided: bigint, inserted: bigint, "
+    "deleted: bigint, jobs: bigint, seconds: double, seconds_saved: double, "
+    "stages: array<struct<name: string, seconds: double>>>"
+)
+
+
+def report_columns(journal: DataFrame) -> DataFrame:
+    """The reports among the lines of a journal, in columns: one line per batch and view.
+
+    Args:
+        journal: `batch`, `view`, `version`, `is_changed`, and `info`, JSON with the report of the
+            view under `report`.
+    """
+    from pyspark.sql import functions as sf
+
+    def kind_column(kind: Kind) -> str:
+        return f"coalesce(r.verdicts.`{kind}`, 0) AS `{kind.replace('-', '_')}`"
+
+    lines = journal.select(
+        "batch",
+        "view",
+        "version",
+        "is_changed",
+        sf.get_json_object("info", "$.report").alias("report"),
+    ).where("report IS NOT NULL")
+    return lines.withColumn("r", sf.from_json("report", _REPORT)).selectExpr(
+        "batch",
+        "view",
+        "version",
+        "is_changed",
+        *map(kind_column, Kind),
+        "r.lookups",
+        "r.cost.questions",
+        "r.questions_avoided",
+        "r.cost.keys_sent",
+        "r.cost.rows_sent",
+        "r.cost.bytes_sent",
+        "r.inserted",
+        "r.deleted",
+        "r.jobs",
+        "r.seconds",
+        "r.cost.seconds AS source_seconds",
+        "r.traditional.seconds AS traditional_seconds",
+        "r.seconds_saved",
+        "map_from_entries(r.stages) AS stages",
+        "report",
+    )

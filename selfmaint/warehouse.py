@@ -13,49 +13,35 @@ work, so after an error the same batch is applied again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from cq.diagnostics import Diagnostic, InputError, SelfmaintError, did_you_mean, shorten
-from cq.printer import print_relation, print_rule
-from cq.query import Query
-from cq.syntax import Const, Var
-from cq.types import ANY, Type, constant_type
-from lookups.plan import ACTIONS
-from selfmaint.cli.rows import column_names
+from cq.diagnostics import CodedError, InputError, did_you_mean, shorten
+from cq.printer import print_relation
+from selfmaint.counting import unused, verdicts
+from selfmaint.measure import JobCount, StageClock
 from selfmaint.program import Program
-from selfmaint.report import Count, Report, Stage, ViewReport
+from selfmaint.report import Report, ViewReport, report_columns
+from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
 from warehouse.batches import Changes, checked
-from warehouse.columns import spark_type, struct_type
+from warehouse.columns import struct_type
 from warehouse.requirements import require
 from warehouse.sources import Answer, Cost, Join, Source, ask, whole
-from warehouse.tables import Commit, Place, Store, ViewSpec, ViewTable
+from warehouse.tables import Commit, Place, Store, ViewTable
 from warehouse.tables import Program as StoredProgram
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lookups.spark import Ask, Counts
+    from lookups.spark import Ask
 
 SAMPLE: Final = 20
 """How many differing rows `verify` shows."""
 
 
-class RuntimeStateError(SelfmaintError):
-    """A warehouse that cannot do what was asked in the state that it is in.
-
-    Attributes:
-        code: stable code, such as `RT401`.
-        help: the next step.
-    """
-
-    def __init__(self, code: str, message: str, *help: str) -> None:
-        super().__init__(Diagnostic(code, message, help=help).render("", ""))
-        self.code = code
-        self.message = message
-        self.help = help
+class RuntimeStateError(CodedError):
+    """A warehouse that cannot do what was asked in the state that it is in."""
 
 
 @dataclass(frozen=True)
@@ -92,21 +78,6 @@ class WarehouseView:
         return self._table.read(version)
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """A view with its table.
-
-    Args:
-        query: the analysed view; one without columns has the constant `true` as its only one.
-        normal: the definition as written, for recomputation.
-    """
-
-    name: str
-    query: Query
-    normal: Query
-    table: ViewTable
-
-
 class Warehouse:
     """The views of a program; made by `Warehouse.open`."""
 
@@ -115,14 +86,9 @@ class Warehouse:
         self._program = program
         self._store = store
         self._source = source
+        self._asked = Cost()
         self._views = {
-            name: _Stored(
-                name,
-                _with_column(program.view(name).query),
-                _with_column(program.view(name).normal),
-                store.views[name],
-            )
-            for name in program.views
+            name: Stored.of(program.view(name), store.views[name]) for name in program.views
         }
 
     @classmethod
@@ -146,7 +112,7 @@ class Warehouse:
                 *did_you_mean(missing[0], source.relations),
             )
         stored = StoredProgram(
-            tuple(_spec(program, name) for name in program.views),
+            tuple(view_spec(program.view(name)) for name in program.views),
             {name: print_relation(relation) for name, relation in program.relations.items()},
         )
         for relation in program.relations.values():
@@ -166,7 +132,7 @@ class Warehouse:
         """
         return WarehouseView(self._stored(name).table, name)
 
-    def _stored(self, name: str) -> _Stored:
+    def _stored(self, name: str) -> Stored:
         if name not in self._views:
             raise InputError(
                 "RT403", f"there is no view `{shorten(name)}`", *did_you_mean(name, self._views)
@@ -189,11 +155,11 @@ class Warehouse:
         self._store.record(version, commits)
         return version
 
-    def _recomputed(self, stored: _Stored, version: int) -> DataFrame:
+    def _recomputed(self, stored: Stored, version: int) -> DataFrame:
         join = whole(stored.normal)
         answer = ask(self._source, join, None, version)
         _require_version(answer, version, stored.name)
-        return _view_rows(stored, join, answer.frame)
+        return view_rows(stored, join, answer.frame)
 
     # Batches
 
@@ -213,22 +179,35 @@ class Warehouse:
             ConflictError, ForeignWriteError: somebody else writes, or wrote, to a view.
         """
         started = time.monotonic()
-        if number is None:
-            number = self._next()
+        jobs = JobCount(self._spark)
+        with jobs.counting():
+            if number is None:
+                number = self._next()
+            reports = self._apply(batch, number, jobs)
+            return Report(number, reports, time.monotonic() - started, jobs.total())
+
+    def _apply(
+        self, batch: Mapping[str, DataFrame], number: int, jobs: JobCount
+    ) -> tuple[ViewReport, ...]:
         places = self._store.check_batch(number)
         if all(place is Place.REPLAY for place in places.values()):
-            return self._replayed(number, started)
+            self._store.record(number, {})
+            return tuple(map(_replay_of, self._views.values()))
         changes = checked(self._program.relations, batch)
         reports, commits = [], {}
+        jobs.more()
         for stored in self._views.values():
             if places[stored.name] is Place.REPLAY:
-                reports.append(self._replay_of(stored))
+                reports.append(_replay_of(stored))
                 continue
             report, commit = self._maintain(stored, changes, number)
+            report = replace(report, jobs=jobs.more())
             reports.append(report)
-            commits[stored.name] = commit
+            # The report goes into the journal with the batch: one commit for both.
+            info = {**commit.info, "report": report.as_dict()}
+            commits[stored.name] = replace(commit, info=info)
         self._store.record(number, commits)
-        return Report(number, tuple(reports), time.monotonic() - started)
+        return tuple(reports)
 
     def _next(self) -> int:
         """The number of the next batch: what the views have seen, plus one."""
@@ -243,23 +222,14 @@ class Warehouse:
         least = min(number for number in seen if number is not None)
         return least + 1
 
-    def _replayed(self, number: int, started: float) -> Report:
-        reports = tuple(self._replay_of(stored) for stored in self._views.values())
-        self._store.record(number, {})
-        return Report(number, reports, time.monotonic() - started)
-
-    @staticmethod
-    def _replay_of(stored: _Stored) -> ViewReport:
-        return ViewReport(stored.name, stored.table.known.version, is_replay=True)
-
     def _maintain(
-        self, stored: _Stored, changes: Mapping[str, Changes], number: int
+        self, stored: Stored, changes: Mapping[str, Changes], number: int
     ) -> tuple[ViewReport, Commit]:
         from lookups.spark import maintain
 
         table = stored.table
         state = table.state()
-        clock = _Clock()
+        clock = StageClock()
         costs: list[Cost] = []
 
         def answer(asked: Ask, keys: DataFrame | None) -> DataFrame:
@@ -275,22 +245,30 @@ class Warehouse:
                 found = ask(self._source, join, keys, number)
             _require_version(found, number, stored.name)
             costs.append(found.cost)
+            self._asked += found.cost
             return found.frame
 
         used = {atom.predicate for atom in stored.query.atoms}
         mine = {name: c.frame for name, c in changes.items() if name in used}
         if not mine:
-            counts = tuple(_unused(changes))
+            counts = tuple(unused(changes))
             commit = table.commit(state.version, number, inserts=None, deletes=None, info={})
             return ViewReport(stored.name, state.version, counts), commit
         with clock.stage("decide"):
             size = sum(change.inserts + change.deletes for change in changes.values())
             done = maintain(stored.query, table.read(state.version), mine, answer, size)
-        counts = (
-            *_verdicts(done.counts),
-            *_unused({n: c for n, c in changes.items() if n not in used}),
+        others = {name: c for name, c in changes.items() if name not in used}
+        report = ViewReport(
+            stored.name,
+            state.version,
+            (*verdicts(done.counts), *unused(others)),
+            done.counts.lookups,
+            sum(costs, Cost()),
+            self._traditional(done.counts.asking),
+            done.counts.inserted,
+            done.counts.deleted,
         )
-        info = {"verdicts": _by_kind(counts), "questions": len(done.asks)}
+        info = {"verdicts": report.verdicts, "questions": len(done.asks)}
         with clock.stage("commit"):
             commit = table.commit(
                 state.version,
@@ -299,28 +277,20 @@ class Warehouse:
                 deletes=done.deletes if done.counts.deleted else None,
                 info=info,
             )
-        report = ViewReport(
-            stored.name,
-            commit.version,
-            counts,
-            sum(tally.lookups for tally in done.counts.tallies),
-            sum(costs, Cost()),
-            self._traditional(done.counts.relevant, costs),
-            done.counts.inserted,
-            done.counts.deleted,
-            clock.stages(),
-        )
-        return report, commit
+        return replace(report, version=commit.version, stages=clock.stages()), commit
 
-    def _traditional(self, relevant: Mapping[int, int], costs: Sequence[Cost]) -> Cost:
-        """What one question per changed subgoal would have cost, with all its keys."""
-        keys = sum(relevant.values())
+    def _traditional(self, asking: Mapping[int, int]) -> Cost:
+        """See `ViewReport.traditional`.
+
+        Args:
+            asking: subgoal to the number of keys that it is asked for.
+        """
+        keys = sum(asking.values())
         latency = getattr(self._source, "latency", None)
         if latency is None:
-            total = sum(costs, Cost())
-            latency = total.seconds / total.questions if total.questions else 0.0
+            latency = self._asked.seconds / max(1, self._asked.questions)
         per_row = getattr(self._source, "per_row_sent", 0.0)
-        return Cost(len(relevant), keys, 0, 0, len(relevant) * latency + keys * per_row)
+        return Cost(len(asking), keys, seconds=len(asking) * latency + keys * per_row)
 
     # Checks
 
@@ -376,84 +346,30 @@ class Warehouse:
         """Z-order a view's table by the columns that its plans look up most; these are returned."""
         stored = self._stored(name)
         columns = [field.name for field in stored.table.columns]
-        order = tuple(columns[i] for i in lookup_columns(self._program, name))
+        order = tuple(columns[i] for i in lookup_columns(self._program.view(name)))
         stored.table.optimize(order)
         return order
 
     def history(self, name: str) -> DataFrame:
-        """The batches of a view: batch, version, is_changed, and its verdict counts as JSON."""
+        """The batches of a view: batch, version, is_changed, and what was recorded as JSON."""
         from pyspark.sql import functions as sf
 
         self._stored(name)
         lines = self._store.history().where(sf.col("view") == name)
         return lines.select("batch", "version", "is_changed", "info").orderBy("batch")
 
+    def reports(self) -> DataFrame:
+        """The reports of all batches, a line per batch and view, in columns and whole as JSON.
 
-MOST_COLUMNS: Final = 3
-"""Columns to Z-order by. With more, each of them hardly narrows a lookup down."""
-
-
-def lookup_columns(program: Program, name: str) -> tuple[int, ...]:
-    """The columns that most lookups of a view's plans name, the most frequent first."""
-    view = program.view(name)
-    weights: dict[int, int] = {}
-    for relation in view.relations:
-        for action in ACTIONS:
-            for lookup in view.plan(relation, action).lookups():
-                for column in lookup.columns:
-                    weights[column] = weights.get(column, 0) + 1
-    return tuple(sorted(weights, key=lambda column: (-weights[column], column))[:MOST_COLUMNS])
+        They are kept in the journal, the Delta table `_selfmaint/batches` in the warehouse's
+        folder. A batch whose process died after the last view's commit and before the journal's is
+        not lost, but it has no report.
+        """
+        return report_columns(self._store.history())
 
 
-# A view's table
-
-
-def _with_column(query: Query) -> Query:
-    """A table has at least one column: that of a view without columns holds `true`."""
-    return query if query.head else replace(query, head=(Const(True),))
-
-
-def _spec(program: Program, name: str) -> ViewSpec:
-    view = program.view(name)
-    query = _with_column(view.query)
-    types = view.query.types or (ANY,)
-    names = _unique(column_names(program, name) or ("holds",))
-    columns = [
-        (column, spark_type(_column_type(term, kind)))
-        for column, term, kind in zip(names, query.head, types, strict=True)
-    ]
-    return ViewSpec(name, print_rule(view.normal.rule()), tuple(columns))
-
-
-def _column_type(term: object, declared: Type) -> Type:
-    return constant_type(term.value) if isinstance(term, Const) else declared
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """Names that differ also where case does not count: the second `x` is `x_2`."""
-    seen: dict[str, int] = {}
-    found = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return found
-
-
-def _view_rows(stored: _Stored, join: Join, frame: DataFrame) -> DataFrame:
-    """The rows of a view from the values of its variables."""
-    from pyspark.sql import functions as sf
-
-    from lookups.spark.columns import literal
-
-    place = {var: f"w{i}" for i, var in enumerate(join.wanted)}
-    fields = stored.table.columns.fields
-    cells = [
-        (sf.col(place[term]) if isinstance(term, Var) else literal(term.value))
-        .cast(field.dataType)
-        .alias(field.name)
-        for term, field in zip(stored.normal.head, fields, strict=True)
-    ]
-    return frame.select(*cells)
+def _replay_of(stored: Stored) -> ViewReport:
+    return ViewReport(stored.name, stored.table.known.version, is_replay=True)
 
 
 def _require_version(answer: Answer, version: int, view: str) -> None:
@@ -464,51 +380,3 @@ def _require_version(answer: Answer, version: int, view: str) -> None:
             f"{version}. View `{view}` is unchanged",
             f"apply the changes up to version {answer.version} as one batch with that number",
         )
-
-
-# What was decided, counted
-
-
-def _verdicts(counts: Counts) -> tuple[Count, ...]:
-    return tuple(
-        Count(tally.relation, ACTIONS[not tally.insert], str(tally.kind), tally.rule, tally.changes)
-        for tally in counts.tallies
-    )
-
-
-def _unused(changes: Mapping[str, Changes]) -> Iterator[Count]:
-    from lookups.verdict import Because, Kind
-
-    for name, change in sorted(changes.items()):
-        for action, number in (("insert", change.inserts), ("delete", change.deletes)):
-            if number:
-                yield Count(name, action, str(Kind.IRRELEVANT), str(Because.UNUSED), number)
-
-
-def _by_kind(counts: Sequence[Count]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for count in counts:
-        found[count.kind] = found.get(count.kind, 0) + count.changes
-    return found
-
-
-class _Clock:
-    """Seconds per stage; a stage inside another one is not counted twice."""
-
-    def __init__(self) -> None:
-        self._seconds: dict[str, float] = {}
-        self._inner = 0.0
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        started, outer = time.monotonic(), self._inner
-        self._inner = 0.0
-        try:
-            yield
-        finally:
-            taken = time.monotonic() - started
-            self._seconds[name] = self._seconds.get(name, 0.0) + taken - self._inner
-            self._inner = outer + taken
-
-    def stages(self) -> tuple[Stage, ...]:
-        return tuple(Stage(name, seconds) for name, seconds in self._seconds.items())

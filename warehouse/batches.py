@@ -11,35 +11,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from cq.diagnostics import Diagnostic, SelfmaintError, did_you_mean, shorten
+from cq.diagnostics import CodedError, did_you_mean, shorten
 from cq.schema import Relation
 from warehouse.columns import check_columns, quoted, struct_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
 CHANGE: Final = "change"
 INSERT: Final = "insert"
 DELETE: Final = "delete"
 
 
-class BatchError(SelfmaintError):
+class BatchError(CodedError):
     """A batch that cannot be applied as it is. Nothing was changed.
 
     Attributes:
-        code: stable code, such as `WH351`.
         relation: the relation that it is about.
-        help: what to do about it.
     """
 
     def __init__(self, code: str, relation: str, message: str, *help: str) -> None:
-        super().__init__(
-            Diagnostic(code, f"{message}. Nothing was changed", help=help).render("", "")
-        )
-        self.code = code
+        super().__init__(code, f"{message}. Nothing was changed", *help)
         self.relation = relation
         self.message = message
-        self.help = help
 
 
 @dataclass(frozen=True)
@@ -77,16 +72,21 @@ def checked(
                 f"the batch has changes of `{shorten(name)}`, which is no relation of the program",
                 *did_you_mean(name, relations),
             )
-        _check_columns(relations[name], frame)
+        check_changes(name, struct_type(relations[name]), frame)
     found = (_changes(relations[name], frame) for name, frame in batch.items())
     return {changes.relation: changes for changes in found if changes.inserts or changes.deletes}
 
 
-def _check_columns(relation: Relation, frame: DataFrame) -> None:
+def check_changes(relation: str, rows: StructType, frame: DataFrame) -> None:
+    """Refuse a frame that has not the columns of the relation's rows and `change`; runs no job.
+
+    Raises:
+        ColumnError: WH321, with every column that does not fit.
+    """
     from pyspark.sql.types import StringType, StructType
 
-    needed = StructType([*struct_type(relation).fields]).add(CHANGE, StringType())
-    check_columns(frame, needed, f"the changes of `{relation.name}`")
+    needed = StructType([*rows.fields]).add(CHANGE, StringType())
+    check_columns(frame, needed, f"the changes of `{relation}`")
 
 
 def _changes(relation: Relation, frame: DataFrame) -> Changes:
@@ -190,7 +190,7 @@ def netted(relation: Relation, log: DataFrame, order: str) -> DataFrame:
     """
     from pyspark.sql import functions as sf
 
-    _check_columns(relation, log.drop(sf.col(quoted(order))))
+    check_changes(relation.name, struct_type(relation), log.drop(sf.col(quoted(order))))
     own = [column.name for column in relation.columns]
     position, change = sf.col(quoted(order)), sf.col(CHANGE)
     (row,) = log.agg(

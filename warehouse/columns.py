@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cq.diagnostics import Diagnostic, SelfmaintError, did_you_mean, shorten
+from cq.diagnostics import CodedError, did_you_mean, shorten
 from cq.schema import Relation
 from cq.types import ANY, Type
 
@@ -22,23 +22,18 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 
-class ColumnError(SelfmaintError):
+class ColumnError(CodedError):
     """Columns that are not the ones a relation or a question calls for.
 
     Nothing has been read or written. Trying again does not help.
 
     Attributes:
         code: WH320 for a column without a type, WH321 for a frame that does not fit.
-        message: what is the matter.
-        help: what to do about it; one line each.
         misfits: every column that does not fit; empty for WH320.
     """
 
     def __init__(self, code: str, message: str, *help: str, misfits: Sequence[Misfit] = ()) -> None:
-        super().__init__(Diagnostic(code, message, help=help).render("", ""))
-        self.code = code
-        self.message = message
-        self.help = help
+        super().__init__(code, message, *help)
         self.misfits = tuple(misfits)
 
 

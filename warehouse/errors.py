@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from cq.diagnostics import Diagnostic, SelfmaintError
+from cq.diagnostics import CodedError
 
 
-class SetupError(SelfmaintError):
+class SetupError(CodedError):
     """Something that the Spark runtime stands on is missing or does not fit.
 
     Trying again does not help; the help lines say what does.
-
-    Attributes:
-        code: stable code, such as `WH303`.
-        message: what is the matter.
-        help: what to do about it; one line each.
     """
-
-    def __init__(self, code: str, message: str, *help: str) -> None:
-        super().__init__(Diagnostic(code, message, help=help).render("", ""))
-        self.code = code
-        self.message = message
-        self.help = help

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
+from cq.query import Query
+from cq.syntax import variables_of
 from lookups.spark.columns import Names, Sql
 from lookups.spark.rounds import IRRELEVANT, KINDS, MISS
 from lookups.verdict import Kind
@@ -41,16 +43,21 @@ class Counts:
 
     Args:
         tallies: the verdicts on changes, each counted once.
-        relevant: per subgoal the changes that match it, which somebody has to decide.
+        asking: what the traditional plan would ask, a question for each subgoal that a change
+            matches: the subgoal to the number of distinct keys.
         missed: subgoal and whether it is an insertion to the changes that are left open.
         inserted, deleted: rows of the view.
     """
 
     tallies: tuple[Tally, ...]
-    relevant: Mapping[int, int]
+    asking: Mapping[int, int]
     missed: Mapping[tuple[int, bool], int]
     inserted: int
     deleted: int
+
+    @property
+    def lookups(self) -> int:
+        return sum(tally.lookups for tally in self.tallies)
 
 
 _COLUMNS: Mapping[str, Sql] = {
@@ -105,7 +112,36 @@ def count(names: Names, verdicts: Mapping[int, DataFrame], rows: DataFrame) -> C
         _line(by_part, {"what": "'part'", "place": "subgoal", "kind": "kind", **same}),
         _line(by_row, {"what": "'row'", "n": "n", "changes": "changes"}),
     ]
-    return _counts(relations, names.together(lines).collect())
+    if len(names.query.atoms) > 1:
+        lines += [_keys(names.query, subgoal, frame) for subgoal, frame in verdicts.items()]
+    return _counts(names.query, relations, names.together(lines).collect())
+
+
+def _keys(query: Query, subgoal: int, frame: DataFrame) -> DataFrame:
+    """The distinct values with which changes that match a subgoal are joined to the others."""
+    columns = [f"c{place}" for place in join_columns(query, subgoal)] or ["true"]
+    keys = frame.where(f"kind != {IRRELEVANT}").selectExpr(*columns).distinct()
+    counted = keys.agg(sf.expr("count(1) AS changes"))
+    return _line(counted, {"what": "'keys'", "place": str(subgoal), "changes": "changes"})
+
+
+def join_columns(query: Query, subgoal: int) -> tuple[int, ...]:
+    """Where a subgoal has the variables that connect it to others; each variable once.
+
+    Example:
+        >>> from cq.program import read
+        >>> query = read("v(X) :- r(X, Y, Z), s(Y, Y), t(U), U < Z.").query("v")
+        >>> join_columns(query, 0), join_columns(query, 1)
+        ((1, 2), (0,))
+    """
+    own = query.variables[subgoal]
+    linked = {var for place, vars in enumerate(query.variables) if place != subgoal for var in vars}
+    for comparison in query.comparisons:
+        compared = set(variables_of(comparison.left, comparison.right))
+        if not compared <= set(own):
+            linked |= compared
+    terms = query.atoms[subgoal].terms
+    return tuple(terms.index(var) for var in own if var in linked)
 
 
 def _lookups(frame: DataFrame) -> Sql:
@@ -113,9 +149,9 @@ def _lookups(frame: DataFrame) -> Sql:
     return f"CAST({' + '.join(words)} AS bigint)"
 
 
-def _counts(relations: Sequence[str], lines: Sequence[Row]) -> Counts:
+def _counts(query: Query, relations: Sequence[str], lines: Sequence[Row]) -> Counts:
     tallies: list[Tally] = []
-    relevant: dict[int, int] = {}
+    asking: dict[int, int] = {}
     missed: dict[tuple[int, bool], int] = {}
     rows: dict[int, int] = {}
     for line in lines:
@@ -129,9 +165,10 @@ def _counts(relations: Sequence[str], lines: Sequence[Row]) -> Counts:
                     relations[place], line["insert"], kind, line["rule"], changes, line["lookups"]
                 )
             )
-        elif line["kind"] != IRRELEVANT:
-            relevant[place] = relevant.get(place, 0) + changes
-            if line["kind"] == MISS:
-                missed[place, line["insert"]] = changes
+        elif line["what"] == "keys" and changes:
+            # Where nothing connects the subgoal to the others, the question has no keys.
+            asking[place] = changes if join_columns(query, place) else 0
+        elif line["kind"] == MISS:
+            missed[place, line["insert"]] = changes
     tallies.sort(key=lambda t: (t.relation, t.insert, t.kind, t.rule))
-    return Counts(tuple(tallies), relevant, missed, rows.get(1, 0), rows.get(-1, 0))
+    return Counts(tuple(tallies), asking, missed, rows.get(1, 0), rows.get(-1, 0))

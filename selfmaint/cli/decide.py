@@ -20,7 +20,7 @@ from selfmaint.cli.console import counted, grid, output_width, show, show_json, 
 from selfmaint.cli.files import read_program, read_text
 from selfmaint.cli.guard import STRICT, AsJson, Debug, File, guarded
 from selfmaint.cli.reasons import Asked, Found, Words
-from selfmaint.cli.rows import column_names, read_rows
+from selfmaint.cli.rows import read_rows
 from selfmaint.cli.values import json_value, short_value, sort_key
 from selfmaint.program import Program
 
@@ -70,9 +70,8 @@ def decide_change(
         rows: the view's rows, in the representation of its columns.
     """
     view = program.view(view_name)
-    names = column_names(program, view_name)
     plan = view.plan(relation, action)
-    return Decided(plan, names, len(set(rows)), row, plan.decide(rows, row))
+    return Decided(plan, view.columns, len(set(rows)), row, plan.decide(rows, row))
 
 
 @guarded
@@ -105,10 +104,10 @@ def decide(
     if file == "-" and rows == "-":
         raise typer.BadParameter("stdin holds the program already", param_hint="--rows")
     program = read_program(file)
-    query = program.view(view).query
+    found = program.view(view)
     relation, row = read_change(change, program)
     text, filename = read_text(rows)
-    view_rows = read_rows(text, filename, query, column_names(program, view))
+    view_rows = read_rows(text, filename, found.query, found.columns)
     action: Action = "delete" if delete else "insert"
     decided = decide_change(program, view, view_rows, relation, action, row)
     if as_json:

@@ -1,7 +1,6 @@
 """A view's rows from CSV text, converted and checked against the view's definition.
 
-The columns of a view are named after the variables of its head as written, in lower case; a
-constant in the head is named `c` and its position. A first line that holds these names is a header.
+A first line that holds the names of the view's columns, as `View.columns` has them, is a header.
 
 A field without text is NULL, `""` is the empty string. For a view without columns each line is
 empty and stands for the one row it can have.
@@ -21,19 +20,9 @@ from lookups.evaluate import comparison_holds, is_known
 from selfmaint.cli.console import counted
 from selfmaint.cli.table import Field, records
 from selfmaint.cli.values import LEGAL, read_value, short_value
-from selfmaint.program import Program
 
 _MOST_ERRORS: Final = 20
 """After this many the rest of the text is left unread."""
-
-
-def column_names(program: Program, view: str) -> tuple[str, ...]:
-    """The names of a view's columns."""
-    head = program.source.checked.views[view].rule.head.terms
-    return tuple(
-        term.name.lower() if isinstance(term, Var) else f"c{position}"
-        for position, term in enumerate(head, 1)
-    )
 
 
 def read_rows(text: str, filename: str, query: Query, names: Sequence[str]) -> list[Row]:

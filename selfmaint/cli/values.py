@@ -9,7 +9,7 @@ from typing import Final
 
 from cq.diagnostics import shorten
 from cq.syntax import Const
-from cq.types import Misfit, Type
+from cq.types import Misfit, Type, Value
 from lookups.printer import constant
 from selfmaint.cli.console import visible
 
@@ -119,7 +119,8 @@ def print_value(value: object) -> str:
     """A value as the language spells it, on one line, strings always quoted; NULL is `NULL`."""
     if value is None:
         return "NULL"
-    return constant(Const(value))  # type: ignore[arg-type]
+    assert isinstance(value, Value), value
+    return constant(Const(value))
 
 
 def short_value(value: object) -> str:

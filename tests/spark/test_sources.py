@@ -45,6 +45,7 @@ from warehouse.sources import (
     whole,
 )
 from warehouse.sources.compare import comparison_holds
+from warehouse.sources.protocol import measured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -487,10 +488,24 @@ SECONDS = LATENCY + SENT * (4 + 2) + SCANNED * (3 + 4)
 """What the question below costs: four keys, two rows, and two relations of three and four."""
 
 
+def test_sizes_are_those_of_the_values(spark: SparkSession) -> None:
+    columns = (
+        "a boolean, b int, c long, d float, e double, f string, g date, h timestamp_ntz, "
+        "i decimal(18, 2), j decimal(19, 2)"
+    )
+    day = date(2024, 2, 29)
+    value = (True, 1, 1, 1.0, 1.0, "ä", day, datetime(2024, 2, 29), Decimal(1), Decimal(1))
+    frame = spark.createDataFrame([value, (None,) * 10], columns)
+    assert measured(frame) == (2, 1 + 4 + 8 + 4 + 8 + 2 + 4 + 8 + 8 + 16)
+    assert measured(frame.select()) == (2, 0)
+    assert measured(frame.limit(0)) == (0, 0)
+
+
 def test_costs_are_exact(spark: SparkSession, memory: MemorySource) -> None:
     source = simulated(memory)
     answer = ask(source, JOIN, keys(spark), 1, clock=source.clock)
-    assert answer.cost == Cost(1, 4, 2, 7, SECONDS)
+    # Each row: an int, a double, and a string of one letter.
+    assert answer.cost == Cost(1, 4, 2, 7, SECONDS, 2 * (4 + 8 + 1))
     assert source.clock.now() == SECONDS
     assert rows_of(answer.frame) == ANSWERS[1]
 
@@ -588,10 +603,11 @@ def test_federated_answers_are_those_of_one_source(
 
 
 def test_federated_sends_keys_and_needed_columns(spark: SparkSession) -> None:
-    first = simulated(MemorySource(start(spark, "r"), name="first"))
-    second = simulated(MemorySource(start(spark, "s"), name="second"))
-    first.source.advance(changes(spark, 0, "r"))  # type: ignore[attr-defined]
-    second.source.advance(changes(spark, 0, "s"))  # type: ignore[attr-defined]
+    behind_first = MemorySource(start(spark, "r"), name="first")
+    behind_second = MemorySource(start(spark, "s"), name="second")
+    behind_first.advance(changes(spark, 0, "r"))
+    behind_second.advance(changes(spark, 0, "s"))
+    first, second = simulated(behind_first), simulated(behind_second)
     federated = FederatedSource([second, first])
     answer = ask(federated, JOIN, keys(spark), 1)
     assert rows_of(answer.frame) == ANSWERS[1]

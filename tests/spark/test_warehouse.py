@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import selfmaint
+from selfmaint.measure import JOB_GROUP
 from selfmaint.warehouse import RuntimeStateError, Warehouse
 from tests.spark.conftest import Jobs
 from warehouse.batches import BatchError, netted
 from warehouse.columns import ColumnError, struct_type
-from warehouse.sources import Fault, MemorySource, SimulatedSource, SourceError, VirtualClock
+from warehouse.sources import Cost, Fault, MemorySource, SimulatedSource, SourceError, VirtualClock
 from warehouse.tables import BatchOrderError, ForeignWriteError, ProgramChangedError
 
 if TYPE_CHECKING:
@@ -218,6 +220,93 @@ def test_a_log_is_netted(shop: Shop) -> None:
     frame = shop.spark.createDataFrame(log, "id long, text string, change string, at int")
     found = sorted(map(tuple, netted(relation, frame, "at").collect()))
     assert found == [(3, None, "insert"), (4, "", "delete")]
+
+
+def test_reports_are_kept(spark: SparkSession, tmp_path: Path) -> None:
+    """In columns and as JSON; the jobs are counted, and a job group of the caller stays."""
+    text = """
+    .decl r(a: long, y: long) key(a)
+    .decl s(y: long, z: string) key(y)
+    .decl t(x: long)
+    v(A, Y, Z) :- r(A, Y), s(Y, Z).
+    w(X) :- t(X).
+    """
+    program = selfmaint.parse(text)
+    rows = {"r": [(1, 1), (2, 2)], "s": [(y, "text") for y in range(1, 9)], "t": [(1,)]}
+    memory = MemorySource.of_rows(spark, program.relations.values(), rows)
+    source = SimulatedSource(memory, latency=0.2, per_row_sent=0.01, clock=VirtualClock())
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source)
+    warehouse.load()
+    assert warehouse.reports().count() == 0
+
+    def apply(*added: tuple[int, int]) -> selfmaint.Report:
+        values = [(*row, "insert") for row in added]
+        batch = {"r": spark.createDataFrame(values, "a long, y long, change string")}
+        memory.advance(batch)
+        return warehouse.apply(batch)
+
+    context = getattr(spark, "sparkContext", None)
+    first = apply((3, 1), (4, 2), (5, 2))
+    if context is not None:
+        assert context.getLocalProperty(JOB_GROUP) is None
+        context.setJobGroup("mine", "of the caller")
+    second = apply((6, 1), (7, 7), (8, 7), (9, 8))
+    if context is not None:
+        assert context.getLocalProperty(JOB_GROUP) == "mine"
+        context.setLocalProperty(JOB_GROUP, None)
+    for report in (first, second):
+        if context is None:
+            assert report.jobs is None
+            assert [view.jobs for view in report.views] == [None, None]
+        else:
+            in_views = [view.jobs or 0 for view in report.views]
+            assert in_views[0] > 0
+            assert report.jobs is not None
+            assert report.jobs > sum(in_views)
+
+    # Both keys would have been asked for; the view knew them.
+    v = first.of("v")
+    assert v.traditional == Cost(1, 2, seconds=0.2 + 2 * 0.01)
+    assert (v.cost, v.questions_avoided) == (Cost(), 1)
+    # Keys 1, 7 and 8 would have been asked for; 7 and 8 were. Each row is a long and four letters.
+    v = second.of("v")
+    assert v.traditional == Cost(1, 3, seconds=0.2 + 3 * 0.01)
+    assert (v.cost.questions, v.cost.keys_sent, v.cost.rows_sent) == (1, 2, 2)
+    assert (v.cost.bytes_sent, v.questions_avoided) == (2 * (8 + 4), 0)
+    w = second.of("w")
+    assert (w.verdicts, w.traditional) == ({"irrelevant": 4}, Cost())
+
+    lines = warehouse.reports().orderBy("batch", "view").collect()
+    assert [(line["batch"], line["view"]) for line in lines] == [
+        (1, "v"), (1, "w"), (2, "v"), (2, "w"),
+    ]  # fmt: skip
+    line = lines[2].asDict()
+    assert json.loads(line.pop("report")) == json.loads(json.dumps(second.of("v").as_dict()))
+    v = second.of("v")
+    assert line.pop("stages") == {stage.name: stage.seconds for stage in v.stages}
+    assert line == {
+        "batch": 2,
+        "view": "v",
+        "version": v.version,
+        "is_changed": True,
+        "irrelevant": 0,
+        "unaffected": 0,
+        "self_maintained": 1,
+        "miss": 3,
+        "lookups": v.lookups,
+        "questions": 1,
+        "questions_avoided": 0,
+        "keys_sent": 2,
+        "rows_sent": 2,
+        "bytes_sent": 24,
+        "inserted": 4,
+        "deleted": 0,
+        "jobs": v.jobs,
+        "seconds": v.seconds,
+        "source_seconds": v.cost.seconds,
+        "traditional_seconds": v.traditional.seconds,
+        "seconds_saved": 0.0,
+    }
 
 
 def test_the_number_of_jobs_does_not_depend_on_the_size(

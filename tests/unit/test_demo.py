@@ -8,7 +8,7 @@ from pathlib import Path
 from examples.demo import SHOP
 from selfmaint import load
 from selfmaint.cli.files import read_text
-from selfmaint.cli.rows import column_names, read_rows
+from selfmaint.cli.rows import read_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,5 +35,5 @@ def test_the_rows_of_the_example_are_those_of_the_shop() -> None:
     program = load(ROOT / "examples" / "retail.dl")
     view = program.view("sales")
     text, name = read_text(str(ROOT / "examples" / "sales.csv"))
-    rows = read_rows(text, name, view.query, column_names(program, "sales"))
+    rows = read_rows(text, name, view.query, view.columns)
     assert set(rows) == view.evaluate(SHOP)

@@ -73,6 +73,18 @@ def test_imports_go_in_one_direction(package: str) -> None:
     assert wrong == []
 
 
+def test_the_library_does_not_import_its_command_line() -> None:
+    cli = ROOT / "selfmaint" / "cli"
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {module}"
+        for path in sorted((ROOT / "selfmaint").rglob("*.py"))
+        if cli not in path.parents and path.name != "__main__.py"
+        for line, module in imported_modules(path)
+        if module.startswith("selfmaint.cli")
+    ]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("package", ["cq", "lookups"])
 def test_only_the_spark_executor_knows_spark(package: str) -> None:
     executor = ROOT / "lookups" / "spark"

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from cq.diagnostics import did_you_mean
-from warehouse.columns import ColumnError, check_columns
+from warehouse.batches import CHANGE, DELETE, INSERT, check_changes
+from warehouse.columns import ColumnError
 from warehouse.sources.errors import SourceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
-
-CHANGE: Final = "change"
-INSERT: Final = "insert"
-DELETE: Final = "delete"
 
 
 @dataclass(frozen=True)
@@ -50,10 +47,8 @@ def counted(relation: str, frame: DataFrame, schema: StructType) -> Changes:
         ColumnError: WH321 for other columns, WH322 for other words in the column `change`.
     """
     from pyspark.sql import functions
-    from pyspark.sql.types import StringType, StructType
 
-    needed = StructType([*schema.fields]).add(CHANGE, StringType())
-    check_columns(frame, needed, f"the changes of `{relation}`")
+    check_changes(relation, schema, frame)
     change = functions.col(CHANGE)
     (row,) = frame.select(
         functions.count_if(change == INSERT),

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 from cq.diagnostics import shown
+from warehouse.batches import CHANGE, DELETE, INSERT
 from warehouse.columns import delta_table, quoted
-from warehouse.sources.changes import CHANGE, DELETE, INSERT, Changes, counted, require_known
+from warehouse.sources.changes import Changes, counted, require_known
 from warehouse.sources.errors import SourceError
 from warehouse.sources.join import Join
 from warehouse.sources.protocol import Answer, computed

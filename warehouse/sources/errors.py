@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from cq.diagnostics import Diagnostic, SelfmaintError
+from cq.diagnostics import CodedError
 
 
-class SourceError(SelfmaintError):
+class SourceError(CodedError):
     """A source that did not answer, or not what it was asked.
 
     A question changes nothing: whatever is built from the answers is as it was.
 
     Attributes:
-        code: stable code, such as `WH334`.
         message: what was asked of whom, and what went wrong.
-        help: what to do about it; one line each.
         retryable: the same question may be answered later.
 
     Codes: WH330 a relation that the source does not hold; WH331 a version that it no longer or
@@ -24,8 +22,5 @@ class SourceError(SelfmaintError):
     """
 
     def __init__(self, code: str, message: str, *help: str, retryable: bool = False) -> None:
-        super().__init__(Diagnostic(code, message, help=help).render("", ""))
-        self.code = code
-        self.message = message
-        self.help = help
+        super().__init__(code, message, *help)
         self.retryable = retryable

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from cq.diagnostics import did_you_mean
-from warehouse.columns import check_columns, positional, struct_type
+from warehouse.columns import check_columns, positional, quoted, struct_type
 from warehouse.sources.errors import SourceError
 from warehouse.sources.join import Join, joined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 FEW_KEYS: Final = 200_000
 """So many keys are sent to every executor; with more, Spark chooses how to join."""
@@ -30,6 +31,9 @@ class Cost:
         rows_scanned: the rows of all relations asked about, each relation once per question. An
             upper figure: files and rows that the source could skip count as well.
         seconds: how long the source took; of a simulated source, what its settings say.
+        bytes_sent: the values of the rows that came back: a fixed width per type, strings in
+            UTF-8, nothing for NULL. What a protocol adds or compresses away is not in it. A source
+            that does not say counts as 0.
     """
 
     questions: int = 0
@@ -37,6 +41,7 @@ class Cost:
     rows_sent: int = 0
     rows_scanned: int = 0
     seconds: float = 0.0
+    bytes_sent: int = 0
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -45,6 +50,7 @@ class Cost:
             self.rows_sent + other.rows_sent,
             self.rows_scanned + other.rows_scanned,
             self.seconds + other.seconds,
+            self.bytes_sent + other.bytes_sent,
         )
 
 
@@ -120,7 +126,8 @@ def computed(
 ) -> Answer:
     """The answer of a source whose relations Spark can read.
 
-    Four jobs, and those of broadcasts: the keys once and their number, the rows and theirs. What
+    Four jobs, and those of broadcasts: the keys once and their number, the rows, their number
+    and size. What
     was computed stays with the executors until the frame is no longer used.
 
     Args:
@@ -138,10 +145,45 @@ def computed(
         keys = keys.distinct().localCheckpoint()
         sent = keys.count()
     frame = joined(join, tables, keys, few_keys=sent <= FEW_KEYS).localCheckpoint()
-    rows = frame.count()
+    rows, size_sent = measured(frame)
     scanned = sum(map(size, join.relations))
     seconds = time.monotonic() - started
-    return Answer(frame, version, Cost(1, sent, rows, scanned, seconds), rows)
+    return Answer(frame, version, Cost(1, sent, rows, scanned, seconds, size_sent), rows)
+
+
+def measured(frame: DataFrame) -> tuple[int, int]:
+    """How many rows, and the bytes of their values as `Cost.bytes_sent` has them; one job."""
+    from pyspark.sql import functions as sf
+
+    sizes = [_size(quoted(field.name), field.dataType) for field in frame.schema]
+    (row,) = frame.agg(
+        sf.count(sf.lit(1)).alias("rows"),
+        sf.expr(" + ".join(sizes) if sizes else "0").cast("long").alias("bytes"),
+    ).collect()
+    return int(row["rows"]), int(row["bytes"])
+
+
+WIDTHS: Final = {
+    "boolean": 1,
+    "int": 4,
+    "date": 4,
+    "float": 4,
+    "bigint": 8,
+    "double": 8,
+    "timestamp_ntz": 8,
+    "decimal": 16,
+}
+"""Bytes of a value, by the type's name in Spark; a decimal of up to 18 digits has 8."""
+
+
+def _size(column: str, kind: DataType) -> str:
+    from pyspark.sql.types import DecimalType, StringType
+
+    if isinstance(kind, StringType):
+        return f"coalesce(sum(octet_length({column})), 0)"
+    is_short = isinstance(kind, DecimalType) and kind.precision <= 18
+    name = kind.simpleString().partition("(")[0]
+    return f"{8 if is_short else WIDTHS[name]} * count({column})"
 
 
 def _checked_tables(join: Join, read: Callable[[str], DataFrame]) -> Mapping[str, DataFrame]:

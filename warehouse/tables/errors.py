@@ -11,25 +11,22 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from cq.diagnostics import Diagnostic, SelfmaintError, shorten
+from cq.diagnostics import CodedError, shorten
 
 REPAIR: Final = "`verify` shows which rows differ; `repair` puts the view right in one commit"
 
 
-class TableError(SelfmaintError):
+class TableError(CodedError):
     """A table cannot be used, or a batch was not applied to it.
 
     Attributes:
-        code: stable code, such as `WH340`.
         message: what is the matter, and the state of the table.
-        help: what to do next; one line each.
         table: the table, as messages name it: "view `sales`".
         version: its version, as far as it is known.
         batch: the batch that was not applied, if there was one.
         is_retryable: whether the same call can succeed without anybody doing anything.
     """
 
-    code: ClassVar[str]
     is_retryable: ClassVar[bool] = False
 
     def __init__(
@@ -40,9 +37,7 @@ class TableError(SelfmaintError):
         version: int | None = None,
         batch: int | None = None,
     ) -> None:
-        super().__init__(Diagnostic(self.code, message, help=help).render("", ""))
-        self.message = message
-        self.help = help
+        super().__init__(self.code, message, *help)
         self.table = table
         self.version = version
         self.batch = batch

@@ -26,7 +26,7 @@ from selfmaint.cli.app import EXAMPLES, app
 from selfmaint.cli.change import read_change
 from selfmaint.cli.console import visible
 from selfmaint.cli.decide import Decided, to_json
-from selfmaint.cli.rows import column_names, read_rows
+from selfmaint.cli.rows import read_rows
 from selfmaint.cli.table import MOST_CHARACTERS, records
 from selfmaint.cli.values import print_value, read_value
 
@@ -655,7 +655,8 @@ def test_a_relation_may_be_called_like_our_own_rule() -> None:
 
 
 def rows_of(text: str, view: str = "v", filename: str = "rows.csv") -> list[tuple[object, ...]]:
-    return read_rows(text, filename, TYPED.view(view).query, column_names(TYPED, view))
+    found = TYPED.view(view)
+    return read_rows(text, filename, found.query, found.columns)
 
 
 def test_rows_of_every_type() -> None:
@@ -704,7 +705,7 @@ def test_a_header_is_skipped_in_any_case() -> None:
 
 def test_columns_are_named_after_the_head_as_written() -> None:
     program = parse("v(Xy, 'a', Z) :- r(Xy, Z, W), Z = W.")
-    assert column_names(program, "v") == ("xy", "c2", "z")
+    assert program.view("v").columns == ("xy", "c2", "z")
 
 
 def test_a_view_without_columns() -> None:
@@ -779,7 +780,7 @@ def test_values_that_do_not_fit_their_column(column: int, value: str, legal: str
         rows_of(",".join(fields))
     (error,) = caught.value.diagnostics.errors
     assert error.code == "LP226"
-    assert f"column `{column_names(TYPED, 'v')[column]}`" in error.message
+    assert f"column `{TYPED.view('v').columns[column]}`" in error.message
     assert legal in str(caught.value)
     assert error.span.column == column + 1
 
@@ -798,7 +799,7 @@ def test_values_that_do_not_fit_their_column(column: int, value: str, legal: str
 def test_rows_that_the_view_cannot_have(view: str, row: str, says: str) -> None:
     program = parse(view)
     with pytest.raises(DiagnosticError) as caught:
-        read_rows(row, "rows.csv", program.view("v").query, column_names(program, "v"))
+        read_rows(row, "rows.csv", program.view("v").query, program.view("v").columns)
     assert says in str(caught.value)
     assert caught.value.diagnostics.errors[0].code == "LP227"
 

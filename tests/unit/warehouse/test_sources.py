@@ -133,7 +133,7 @@ def test_the_real_clock_ends_what_waits() -> None:
 
 
 def test_small_things() -> None:
-    assert Cost(1, 2, 3, 4, 0.5) + Cost(1, 1, 1, 1, 0.25) == Cost(2, 3, 4, 5, 0.75)
+    assert Cost(1, 2, 3, 4, 0.5, 6) + Cost(1, 1, 1, 1, 0.25) == Cost(2, 3, 4, 5, 0.75, 6)
     assert quoted("a`b") == "`a``b`"
     assert delta_table("/x/`; DROP") == "delta.`/x/``; DROP`"
     assert str(Misfit("a", "int", "bigint")) == "`a` is int; it must be bigint"

@@ -1,0 +1,29 @@
+"""The verdicts of a batch, as a report counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from lookups.plan import ACTIONS
+from lookups.verdict import Because, Kind
+from selfmaint.report import Count
+from warehouse.batches import Changes
+
+if TYPE_CHECKING:
+    from lookups.spark import Counts
+
+
+def verdicts(counts: Counts) -> Iterator[Count]:
+    """Changes of relations that a view uses."""
+    for tally in counts.tallies:
+        action = ACTIONS[not tally.insert]
+        yield Count(tally.relation, action, str(tally.kind), tally.rule, tally.changes)
+
+
+def unused(changes: Mapping[str, Changes]) -> Iterator[Count]:
+    """Changes of relations that a view does not use: irrelevant, and nothing was looked up."""
+    for name, change in sorted(changes.items()):
+        for action, number in (("insert", change.inserts), ("delete", change.deletes)):
+            if number:
+                yield Count(name, action, str(Kind.IRRELEVANT), str(Because.UNUSED), number)
