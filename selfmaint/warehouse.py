@@ -32,7 +32,7 @@ from warehouse.batches import Changes, checked
 from warehouse.columns import spark_type, struct_type
 from warehouse.requirements import require
 from warehouse.sources import Answer, Cost, Join, Source, ask, whole
-from warehouse.tables import Commit, Place, Store, ViewSpec, ViewTable
+from warehouse.tables import Commit, Place, State, Store, ViewSpec, ViewTable
 from warehouse.tables import Program as StoredProgram
 
 if TYPE_CHECKING:
@@ -214,9 +214,10 @@ class Warehouse:
             ConflictError, ForeignWriteError: somebody else writes, or wrote, to a view.
         """
         started = time.monotonic()
+        states = self._store.states()
         if number is None:
-            number = self._next()
-        places = self._store.check_batch(number)
+            number = self._next(states)
+        places = self._store.check_batch(number, states)
         if all(place is Place.REPLAY for place in places.values()):
             return self._replayed(number, started)
         changes = checked(self._program.relations, batch)
@@ -225,15 +226,16 @@ class Warehouse:
             if places[stored.name] is Place.REPLAY:
                 reports.append(self._replay_of(stored))
                 continue
-            report, commit = self._maintain(stored, changes, number)
+            report, commit = self._maintain(stored, states[stored.name], changes, number)
             reports.append(report)
             commits[stored.name] = commit
         self._store.record(number, commits)
         return Report(number, tuple(reports), time.monotonic() - started)
 
-    def _next(self) -> int:
+    @staticmethod
+    def _next(states: Mapping[str, State]) -> int:
         """The number of the next batch: what the views have seen, plus one."""
-        seen = {stored.table.batch() for stored in self._views.values()}
+        seen = {state.batch for state in states.values()}
         if None in seen:
             raise RuntimeStateError(
                 "RT401",
@@ -254,12 +256,11 @@ class Warehouse:
         return ViewReport(stored.name, stored.table.known.version, is_replay=True)
 
     def _maintain(
-        self, stored: _Stored, changes: Mapping[str, Changes], number: int
+        self, stored: _Stored, state: State, changes: Mapping[str, Changes], number: int
     ) -> tuple[ViewReport, Commit]:
         from lookups.spark import maintain
 
         table = stored.table
-        state = table.state()
         clock = _Clock()
         costs: list[Cost] = []
 
