@@ -28,7 +28,7 @@ from warehouse.batches import Changes, checked
 from warehouse.columns import struct_type
 from warehouse.requirements import require
 from warehouse.sources import Answer, Cost, Join, Source, ask, whole
-from warehouse.tables import Commit, Place, Store, ViewTable
+from warehouse.tables import Commit, Place, State, Store, ViewTable
 from warehouse.tables import Program as StoredProgram
 
 if TYPE_CHECKING:
@@ -181,15 +181,20 @@ class Warehouse:
         started = time.monotonic()
         jobs = JobCount(self._spark)
         with jobs.counting():
+            states = self._store.states()
             if number is None:
-                number = self._next()
-            reports = self._apply(batch, number, jobs)
+                number = self._next(states)
+            reports = self._apply(batch, number, states, jobs)
             return Report(number, reports, time.monotonic() - started, jobs.total())
 
     def _apply(
-        self, batch: Mapping[str, DataFrame], number: int, jobs: JobCount
+        self,
+        batch: Mapping[str, DataFrame],
+        number: int,
+        states: Mapping[str, State],
+        jobs: JobCount,
     ) -> tuple[ViewReport, ...]:
-        places = self._store.check_batch(number)
+        places = self._store.check_batch(number, states)
         if all(place is Place.REPLAY for place in places.values()):
             self._store.record(number, {})
             return tuple(map(_replay_of, self._views.values()))
@@ -200,7 +205,7 @@ class Warehouse:
             if places[stored.name] is Place.REPLAY:
                 reports.append(_replay_of(stored))
                 continue
-            report, commit = self._maintain(stored, changes, number)
+            report, commit = self._maintain(stored, states[stored.name], changes, number)
             report = replace(report, jobs=jobs.more())
             reports.append(report)
             # The report goes into the journal with the batch: one commit for both.
@@ -209,9 +214,10 @@ class Warehouse:
         self._store.record(number, commits)
         return tuple(reports)
 
-    def _next(self) -> int:
+    @staticmethod
+    def _next(states: Mapping[str, State]) -> int:
         """The number of the next batch: what the views have seen, plus one."""
-        seen = {stored.table.batch() for stored in self._views.values()}
+        seen = {state.batch for state in states.values()}
         if None in seen:
             raise RuntimeStateError(
                 "RT401",
@@ -223,12 +229,11 @@ class Warehouse:
         return least + 1
 
     def _maintain(
-        self, stored: Stored, changes: Mapping[str, Changes], number: int
+        self, stored: Stored, state: State, changes: Mapping[str, Changes], number: int
     ) -> tuple[ViewReport, Commit]:
         from lookups.spark import maintain
 
         table = stored.table
-        state = table.state()
         clock = StageClock()
         costs: list[Cost] = []
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from cq.diagnostics import CodedError, did_you_mean, shorten
@@ -57,7 +58,8 @@ def checked(
 ) -> dict[str, Changes]:
     """The batch, once it is known to be one; relations without a change are left out.
 
-    First all columns of all relations are checked, which runs nothing; then two jobs per relation.
+    First all columns of all relations are checked, which runs nothing; then one job computes the
+    batch, keeps it, and counts what is wrong in all relations.
 
     Raises:
         BatchError: WH350 an unknown relation, WH351 an unknown word for a change, WH352 a row that
@@ -73,7 +75,14 @@ def checked(
                 *did_you_mean(name, relations),
             )
         check_changes(name, struct_type(relations[name]), frame)
-    found = (_changes(relations[name], frame) for name, frame in batch.items())
+    kept = {name: _kept(relations[name], frame) for name, frame in batch.items()}
+    counts = _counts(relations, kept)
+    for name in kept:
+        _check_counts(relations[name], counts[name])
+    found = (
+        Changes(name, frame.drop("known"), counts[name]["inserts"], counts[name]["deletes"])
+        for name, frame in kept.items()
+    )
     return {changes.relation: changes for changes in found if changes.inserts or changes.deletes}
 
 
@@ -89,23 +98,46 @@ def check_changes(relation: str, rows: StructType, frame: DataFrame) -> None:
     check_columns(frame, needed, f"the changes of `{relation}`")
 
 
-def _changes(relation: Relation, frame: DataFrame) -> Changes:
+def _kept(relation: Relation, frame: DataFrame) -> DataFrame:
+    """The rows as `Changes` has them, and whether the change is `known`.
+
+    The first job that reads them keeps them. Only then is `id` fixed: a second computation could
+    find the rows in another order.
+    """
     from pyspark.sql import functions as sf
 
     own = [sf.col(quoted(column.name)) for column in relation.columns]
-    kept = frame.select(
+    return frame.select(
         sf.monotonically_increasing_id().alias("id"),
         (sf.col(CHANGE) == INSERT).alias("insert"),
         sf.coalesce(sf.col(CHANGE).isin(INSERT, DELETE), sf.lit(False)).alias("known"),
         *(column.alias(f"c{i}") for i, column in enumerate(own)),
-    ).localCheckpoint()
-    counts = _counts(relation, kept)
-    _check_counts(relation, counts)
-    return Changes(relation.name, kept.drop("known"), counts["inserts"], counts["deletes"])
+    ).localCheckpoint(eager=False)
 
 
-def _counts(relation: Relation, rows: DataFrame) -> dict[str, int]:
-    """How many changes there are, and how many of them are wrong in which way; one job."""
+def _counts(
+    relations: Mapping[str, Relation], kept: Mapping[str, DataFrame]
+) -> dict[str, dict[str, int]]:
+    """Per relation, how many changes there are, and how many are wrong in which way; one job."""
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as sf
+
+    if not kept:
+        return {}
+    names, parts = [], []
+    for place, (name, frame) in enumerate(kept.items()):
+        rows, figures = _figures(relations[name], frame)
+        names.append((name, tuple(figures)))
+        parts.append(rows.agg(sf.lit(place).alias("place"), sf.array(*figures.values()).alias("n")))
+    found = {row["place"]: row["n"] for row in reduce(DataFrame.unionAll, parts).collect()}
+    return {
+        name: dict(zip(figures, found[place], strict=True))
+        for place, (name, figures) in enumerate(names)
+    }
+
+
+def _figures(relation: Relation, rows: DataFrame) -> tuple[DataFrame, dict[str, Column]]:
+    """What to count, by its name, over these rows."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sf
 
@@ -131,8 +163,7 @@ def _counts(relation: Relation, rows: DataFrame) -> dict[str, int]:
         )
         figures[f"key{number}"] = sf.count_if(sf.col(f"key{number}") > 1)
         figures[f"null{number}"] = sf.count_if(sf.col(f"null{number}"))
-    (row,) = rows.agg(*(figure.alias(name) for name, figure in figures.items())).collect()
-    return {name: int(row[name]) for name in figures}
+    return rows, figures
 
 
 NETTING: Final = "`netted` computes the net effect of an ordered log of changes"

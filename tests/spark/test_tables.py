@@ -138,13 +138,32 @@ def test_jobs_do_not_depend_on_the_size(
         with counted("replace"):
             table.replace(version + 2, 20, numbers(spark, 0, size), {})
         assert counts == {
-            "append": 3,  # the fence, the write, the look at the history
+            "append": 3,  # the fence, the write, the look at its commit
             "state": 0,
             "nothing": 0,
             "merge": 15,  # four fewer if no file keeps a row
             "state of somebody else's object": 1,
             "replace": 4,
         }, size
+
+
+def test_a_look_at_one_file_of_the_log_agrees_with_delta(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    odd = tmp_path / "a {b,c} [d]*? %20 ü"
+    table = GuardedTable(spark, str(odd), "odd")
+    assert not table.is_at(0)
+    table.create(numbers(spark, 0, 1))
+    # A neighbour that a pattern, taken for one, would find.
+    shutil.copytree(odd, tmp_path / "a b d %20 ü")
+    for version in range(2):
+        assert [v for v in range(4) if table.is_at(v)] == [table.newest()] == [version]
+        assert table._entry(version) == table.last(1)[0]
+        assert table._entry(version + 1) is None
+        intrude(spark, str(odd))
+    shutil.rmtree(odd)
+    assert not table.is_at(2)
+    assert table._entry(2) is None
 
 
 ALL_TYPES = (
@@ -297,6 +316,24 @@ def test_batches_against_a_set_through_replays_and_crashes(
         for name in ("v", "w")
     ]
     assert {row["info"] for row in store.history().where("batch = 3").collect()} == {'{"of": 3}'}
+
+
+def test_a_batch_without_change_is_one_line_of_the_journal(
+    spark: SparkSession, tmp_path: Path, count_jobs: Callable[[], AbstractContextManager[Jobs]]
+) -> None:
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    apply(spark, store, 0, {name: ({(1, name)}, set()) for name in store.views})
+    before = store.states()
+    nothing: dict[str, Delta] = {name: (set(), set()) for name in store.views}
+    with count_jobs() as jobs:
+        apply(spark, store, 1, nothing)
+    assert jobs.count == 3  # the fence, the write, the look at its commit
+    with count_jobs() as jobs:
+        apply(spark, store, 1, nothing)  # a replay
+        assert store.states() == {n: State(s.version, 1) for n, s in before.items()}
+    assert jobs.count == 0
+    # For somebody who opens the folder now, too.
+    assert Store.open(spark, str(tmp_path), PROGRAM).states() == store.states()
 
 
 def test_a_commit_after_somebody_elses_is_refused(

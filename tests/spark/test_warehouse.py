@@ -17,13 +17,20 @@ import selfmaint
 from selfmaint.measure import JOB_GROUP
 from selfmaint.warehouse import RuntimeStateError, Warehouse
 from tests.spark.conftest import Jobs
-from warehouse.batches import BatchError, netted
+from warehouse.batches import BatchError, Changes, checked, netted
 from warehouse.columns import ColumnError, struct_type
 from warehouse.sources import Cost, Fault, MemorySource, SimulatedSource, SourceError, VirtualClock
-from warehouse.tables import BatchOrderError, ForeignWriteError, ProgramChangedError
+from warehouse.tables import (
+    BatchOrderError,
+    ConflictError,
+    ForeignWriteError,
+    ProgramChangedError,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from cq.schema import Relation
 
 PROGRAM = """
 .decl customers(cust: long, name: string, region: string) key(cust)
@@ -176,6 +183,62 @@ def test_bad_batches_change_nothing(shop: Shop) -> None:
     with pytest.raises(BatchError, match="WH354"):
         apply(shop.batch(orders=[("+", None, 1, 1, DAY)]))
     assert shop.rows("sales") == before
+
+
+def test_one_job_computes_and_checks_a_batch(
+    shop: Shop, count_jobs: Callable[[], AbstractContextManager[Jobs]]
+) -> None:
+    from pyspark.sql import functions as sf
+
+    batch = shop.batch(
+        orders=[("+", 7, 1, 1, DAY), ("-", 8, 1, 1, DAY)], notes=[("+", 7, None)], customers=[]
+    )
+    # Computed a second time, the rows would be other ones.
+    batch["notes"] = batch["notes"].withColumn("text", sf.expr("uuid()"))
+    with count_jobs() as jobs:
+        found = checked(selfmaint.parse(PROGRAM).relations, batch)
+    assert jobs.count == 1
+    assert {n: (c.inserts, c.deletes) for n, c in found.items()} == {
+        "orders": (1, 1),
+        "notes": (1, 0),
+    }
+    for changes in found.values():
+        assert changes.frame.collect() == changes.frame.collect()
+
+
+def test_a_batch_that_changes_nothing_costs_no_commit(
+    shop: Shop, count_jobs: Callable[[], AbstractContextManager[Jobs]]
+) -> None:
+    with count_jobs() as jobs:
+        shop.advance({})
+        report = shop.warehouse.apply({})
+    assert jobs.count == 3  # the journal's
+    with count_jobs() as jobs:
+        assert shop.warehouse.apply({}, report.batch).is_replay
+    assert jobs.count == 0
+    versions = {row["version"] for row in shop.warehouse.history("sales").tail(2)}
+    assert len(versions) == 1
+
+
+def test_two_maintainers_of_one_batch_apply_it_once(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one comes between the look at the views and the decision."""
+    batch = shop.batch(orders=[("+", 70, 1, 2, DAY)])
+    shop.advance(batch)
+    slow = Warehouse.open(shop.spark, shop.path, selfmaint.parse(PROGRAM), source=shop.source)
+
+    def overtaken(
+        relations: Mapping[str, Relation], changes: Mapping[str, DataFrame]
+    ) -> dict[str, Changes]:
+        monkeypatch.undo()
+        shop.warehouse.apply(batch)
+        return checked(relations, changes)
+
+    monkeypatch.setattr("selfmaint.warehouse.checked", overtaken)
+    with pytest.raises(ConflictError, match="sales"):
+        slow.apply(batch)
+    shop.check()
 
 
 def test_a_source_that_fails_is_asked_again_by_the_same_batch(shop: Shop) -> None:

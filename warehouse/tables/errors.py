@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from cq.diagnostics import CodedError, shorten
@@ -166,7 +167,7 @@ def kind_of(error: BaseException) -> type[TableError]:
     Some of Delta's errors reach Python without a class of their own, so this goes by the text:
     the stable conditions that Delta prints in brackets, and names of Java classes.
     """
-    if parameters_of(error).keys() >= {"userVersion", "earliest", "latest"}:
+    if versions_of(error):
         return MissingVersionError
     text = str(error)
     for pattern, kind in (
@@ -182,9 +183,21 @@ def kind_of(error: BaseException) -> type[TableError]:
     return StorageError
 
 
-def parameters_of(error: BaseException) -> dict[str, str]:
-    """What Delta's error says, as data; nothing for an error that has no such data."""
-    return getattr(error, "getMessageParameters", dict)() or {}
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Which versions a table has; Delta says so where it is asked for another one."""
+
+    asked: int
+    earliest: int
+    latest: int
+
+
+def versions_of(error: BaseException) -> Versions | None:
+    """What Delta's error about a missing version says, as data; None for any other error."""
+    found: dict[str, str] = getattr(error, "getMessageParameters", dict)() or {}
+    if not found.keys() >= {"userVersion", "earliest", "latest"}:
+        return None
+    return Versions(int(found["userVersion"]), int(found["earliest"]), int(found["latest"]))
 
 
 def reason_of(error: BaseException) -> str:

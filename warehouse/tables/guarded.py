@@ -8,9 +8,9 @@ Law: a write with `expected` goes through only if no commit that changed rows ca
    append conflicts with nothing; with one attempt, any commit that comes first makes it fail.
 3. Writers of this project fence each other: each commit carries the version it means to make as
    Delta's application transaction, and Delta skips a write whose number has been used.
-4. After the write, the history is read. A commit of somebody else between the first step and the
-   start of Delta's transaction, some milliseconds, is seen here: by then the write is committed,
-   and the table is reported as written to by somebody else.
+4. After the write, its commit is read: it must be the first one after the first step. A commit of
+   somebody else between that and the start of Delta's transaction, some milliseconds, is seen
+   here: by then the write is committed, and the table is reported as written to by somebody else.
 
 Commits that do not change rows, such as OPTIMIZE, are no conflict.
 """
@@ -36,13 +36,14 @@ from warehouse.tables.errors import (
     StorageError,
     TableError,
     kind_of,
-    parameters_of,
     reason_of,
+    versions_of,
 )
+from warehouse.tables.log import commit_info, is_last_commit
 from warehouse.tables.marks import Kind, Mark
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 NO_SUCH_VERSION: Final = 2**62
 APPLICATION: Final = "selfmaint"
@@ -83,6 +84,12 @@ class Entry:
     operation: str
     mark: Mark | None
     metrics: Mapping[str, str]
+
+    @classmethod
+    def of(cls, version: int, row: Row) -> Entry:
+        """From Delta's words for what a commit says about itself."""
+        mark = Mark.parse(row["userMetadata"])
+        return cls(version, row["operation"], mark, row["operationMetrics"] or {})
 
     @property
     def changes_rows(self) -> bool:
@@ -140,10 +147,22 @@ class GuardedTable:
                 frame = self.spark.read.format("delta").option("versionAsOf", NO_SUCH_VERSION)
                 _ = frame.load(self.path).schema
         except _spark_errors() as error:
-            if kind_of(error) is MissingVersionError:
-                return int(parameters_of(error)["latest"])
-            self._raise(error)
+            versions = versions_of(error)
+            if versions is None:
+                self._raise(error)
+            return versions.latest
         raise AssertionError(f"{self.name} has version {NO_SUCH_VERSION}")
+
+    def is_at(self, version: int) -> bool:
+        """Whether this is the newest version: `newest() == version`, in a third of the time.
+
+        Law: it is, if this says so. A log that cannot be read is not at any version.
+        """
+        try:
+            with silent_query_errors():
+                return is_last_commit(self.spark, self.path, version)
+        except _spark_errors():
+            return False
 
     def entries(self, since: int, newest: int) -> tuple[Entry, ...]:
         """The commits from version `since` to `newest`, newest first; one Spark job.
@@ -158,15 +177,7 @@ class GuardedTable:
             rows = self.spark.sql(
                 f"DESCRIBE HISTORY {self.identifier} LIMIT {max(1, int(limit))}"
             ).collect()
-        return tuple(
-            Entry(
-                int(row["version"]),
-                row["operation"],
-                Mark.parse(row["userMetadata"]),
-                row["operationMetrics"] or {},
-            )
-            for row in rows
-        )
+        return tuple(Entry.of(int(row["version"]), row) for row in rows)
 
     def append(self, frame: DataFrame, expected: int, mark: Mark) -> Entry:
         return self._write(expected, mark, lambda: frame.writeTo(self.identifier).append())
@@ -246,6 +257,8 @@ class GuardedTable:
 
     def _base(self, expected: int, mark: Mark) -> int:
         """The version to write on: the newest, if it has the rows of version `expected`."""
+        if self.is_at(expected):
+            return expected
         newest = self.newest()
         if newest < expected:
             raise ForeignWriteError(
@@ -265,6 +278,9 @@ class GuardedTable:
 
     def _committed(self, base: int, mark: Mark, error: Exception | None) -> Entry | None:
         """The commit that carries this mark; None if there is none."""
+        next_one = self._entry(base + 1)
+        if next_one is not None and next_one.mark is not None and next_one.mark.id == mark.id:
+            return next_one
         try:
             entries = self.last(RECENT)
             if entries[-1].version > base + 1:
@@ -297,6 +313,15 @@ class GuardedTable:
             )
         return own
 
+    def _entry(self, version: int) -> Entry | None:
+        """The commit that made a version; None if the log does not have it, or not clearly."""
+        try:
+            with silent_query_errors():
+                row = commit_info(self.spark, self.path, version)
+        except _spark_errors():
+            return None
+        return None if row is None else Entry.of(version, row)
+
     def _conflict(self, version: int, mark: Mark) -> ConflictError:
         return ConflictError(
             f"somebody else committed to {self.name} while batch {mark.batch} was decided; it "
@@ -321,14 +346,13 @@ class GuardedTable:
         kind = kind_of(error)
         if kind is ConflictError and mark is not None:
             raise self._conflict(self.newest(), mark) from error
-        if kind is MissingVersionError:
-            versions = parameters_of(error)
+        if versions := versions_of(error):
             raise MissingVersionError(
-                f"{self.name} has no version {versions['userVersion']}: it has "
-                f"{versions['earliest']} to {versions['latest']}",
+                f"{self.name} has no version {versions.asked}: it has "
+                f"{versions.earliest} to {versions.latest}",
                 "older versions go with Delta's retention of its log; `history` lists what is left",
                 table=self.name,
-                version=int(versions["latest"]),
+                version=versions.latest,
             ) from error
         problem, help = _PROBLEMS[kind]
         state = ""

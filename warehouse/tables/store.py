@@ -12,7 +12,7 @@ that lack it. The journal is what moves the number of a view on that a batch did
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -125,14 +125,30 @@ class Store:
         _remember(memory, program)
         return cls(journal, 0, {}, tables)
 
-    def check_batch(self, number: int) -> dict[str, Place]:
+    def states(self) -> dict[str, State]:
+        """Each view's state now: what a batch is checked against, decided on and committed to.
+
+        One look per batch is enough. What somebody commits after it, the commit's own guard sees:
+        a batch is never decided on rows that are newer than the number it was checked against.
+
+        Raises:
+            TableError: as `ViewTable.state`.
+        """
+        return {name: table.state() for name, table in self.views.items()}
+
+    def check_batch(
+        self, number: int, states: Mapping[str, State] | None = None
+    ) -> dict[str, Place]:
         """Per view, whether this batch is the next one or was the last one.
 
+        Args:
+            states: as `states` found them; looked up now unless given.
         Raises:
             BatchOrderError: WH342, if it is neither for some view.
             TableError: as `ViewTable.state`.
         """
-        return {name: table.check_batch(number) for name, table in self.views.items()}
+        seen = self.states() if states is None else states
+        return {name: table.check_batch(number, seen[name]) for name, table in self.views.items()}
 
     def record(self, batch: int, commits: Mapping[str, Commit]) -> None:
         """Note that a batch is done, in one commit of the journal; also for unchanged views.
@@ -154,8 +170,8 @@ class Store:
                 for name, c in sorted(done.items())
             ]
             info = {"views": {name: [s.version, s.batch] for name, s in states.items()}}
-            frame = self._journal.spark.createDataFrame(lines, _journal_columns()).coalesce(1)
             mark = Mark(Kind.RECORD, batch, info)
+            frame = _lines_frame(self._journal.spark, lines)
             self._version = self._journal.append(frame, self._version, mark).version
             self._recorded = states
         for name, table in self.views.items():
@@ -254,6 +270,16 @@ def _last_record(journal: GuardedTable) -> tuple[int, dict[str, State]]:
         "put the folder's `_selfmaint` back from a copy, or open an empty folder and `load`",
         table=journal.name,
     )
+
+
+def _lines_frame(spark: SparkSession, lines: Sequence[tuple[object, ...]]) -> DataFrame:
+    """Lines of the journal, as one constant: rows of Python take as long again to be written."""
+    from pyspark.sql import functions as sf
+    from pyspark.sql.types import ArrayType
+
+    columns = _journal_columns()
+    text = json.dumps([dict(zip(columns.names, line, strict=True)) for line in lines])
+    return spark.range(0, 1, 1, 1).select(sf.inline(sf.from_json(sf.lit(text), ArrayType(columns))))
 
 
 def _journal_columns() -> StructType:

@@ -131,9 +131,8 @@ class ViewTable:
             ForeignWriteError: WH341, if somebody else changed rows.
             MissingTableError: WH343, CorruptLogError: WH344.
         """
-        newest = self._table.newest()
-        if newest != self._known.version or thorough:
-            self._known = self._verified(newest)
+        if thorough or not self._table.is_at(self._known.version):
+            self._known = self._verified(self._table.newest())
         return self._known
 
     def version(self) -> int:
@@ -146,9 +145,9 @@ class ViewTable:
         """The newest version, whoever wrote it; for `replace` after a write by somebody else."""
         return self._table.newest()
 
-    def check_batch(self, number: int) -> Place:
-        """See `place_of`."""
-        return place_of(number, self.batch(), self.name)
+    def check_batch(self, number: int, state: State | None = None) -> Place:
+        """See `place_of`; as of a state that was seen, or as of now."""
+        return place_of(number, (state or self.state()).batch, self.name)
 
     def read(self, version: int | None = None) -> DataFrame:
         """The rows, now or at a version."""

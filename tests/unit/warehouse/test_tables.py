@@ -4,6 +4,7 @@ import doctest
 
 import pytest
 
+import warehouse.tables.log
 import warehouse.tables.marks
 import warehouse.tables.order
 import warehouse.tables.store
@@ -24,7 +25,13 @@ from warehouse.tables.store import view_path
 
 
 @pytest.mark.parametrize(
-    "module", [warehouse.tables.marks, warehouse.tables.order, warehouse.tables.store]
+    "module",
+    [
+        warehouse.tables.log,
+        warehouse.tables.marks,
+        warehouse.tables.order,
+        warehouse.tables.store,
+    ],
 )
 def test_the_examples_in_the_docstrings_run(module):
     done = doctest.testmod(module)
