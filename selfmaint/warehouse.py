@@ -5,6 +5,9 @@
     report = warehouse.apply({"orders": changes})
     warehouse.view("sales").read()
 
+A view may also have a loader instead of the source (`Warehouse.maintains`), and batches may come
+from a stream (`Warehouse.batch_writer`).
+
 A batch is decided view by view from the view's own rows (`lookups.spark`), the source is asked for
 what is left, and each view changes in one commit. A batch that was applied is recognised before any
 work, so after an error the same batch is applied again.
@@ -13,13 +16,14 @@ work, so after an error the same batch is applied again.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from cq.diagnostics import CodedError, InputError, did_you_mean, shorten
 from cq.printer import print_relation
 from selfmaint.counting import unused, verdicts
+from selfmaint.loaders import BatchWriter, Loader, Splitting, of_relation
 from selfmaint.measure import JobCount, StageClock
 from selfmaint.program import Program
 from selfmaint.report import Report, ViewReport, report_columns
@@ -27,7 +31,7 @@ from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
 from warehouse.batches import Changes, checked
 from warehouse.columns import struct_type
 from warehouse.requirements import require
-from warehouse.sources import Answer, Cost, Join, Source, ask, whole
+from warehouse.sources import Answer, Cost, Join, LoaderSource, Source, ask, whole
 from warehouse.tables import Commit, Place, State, Store, ViewTable
 from warehouse.tables import Program as StoredProgram
 
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lookups.spark import Ask
+    from warehouse.sources.loader import Loading
 
 SAMPLE: Final = 20
 """How many differing rows `verify` shows."""
@@ -81,23 +86,28 @@ class WarehouseView:
 class Warehouse:
     """The views of a program; made by `Warehouse.open`."""
 
-    def __init__(self, spark: SparkSession, program: Program, store: Store, source: Source) -> None:
-        self._spark = spark
-        self._program = program
+    def __init__(
+        self, spark: SparkSession, program: Program, store: Store, source: Source | None
+    ) -> None:
+        self.spark = spark
+        self.program = program
         self._store = store
         self._source = source
+        self._loaders: dict[str, LoaderSource] = {}
         self._asked = Cost()
         self._views = {
             name: Stored.of(program.view(name), store.views[name]) for name in program.views
         }
 
     @classmethod
-    def open(cls, spark: SparkSession, path: str, program: Program, *, source: Source) -> Warehouse:
+    def open(
+        cls, spark: SparkSession, path: str, program: Program, *, source: Source | None = None
+    ) -> Warehouse:
         """Open the warehouse in a folder, or make it there if the folder is empty.
 
         Args:
             spark: a session that `warehouse.session` built, or one that passes its `require`.
-            source: who holds the program's relations.
+            source: who holds the program's relations. Not needed if every view gets a loader.
         Raises:
             UnfitSessionError: WH301, what the session lacks.
             ProgramChangedError: WH346, the folder was made for another program.
@@ -105,7 +115,9 @@ class Warehouse:
             InputError: RT402, the source does not hold a relation.
         """
         require(spark)
-        if missing := sorted(set(program.relations) - source.relations):
+        held = program.relations.keys() if source is None else source.relations
+        if missing := sorted(program.relations.keys() - held):
+            assert source is not None
             raise InputError(
                 "RT402",
                 f"source `{source.name}` holds no relation `{missing[0]}`",
@@ -139,14 +151,91 @@ class Warehouse:
             )
         return self._views[name]
 
+    # Loaders and streams
+
+    def maintains(self, name: str) -> Callable[[Loading], Loader]:
+        """Give a view a loader: a function that computes its rows from the sources.
+
+        The function takes a frame with some of the view's columns, or None, and returns the rows of
+        the view with these values in these columns, or all rows. It is called for the slices of the
+        view that nobody here knows, when the sources have the batch, and nothing later. What this
+        makes of it takes batches.
+
+        Example:
+            @warehouse.maintains("sales")
+            def sales(keys):
+                ...
+
+            report = sales({"orders": changes})
+
+        Raises:
+            InputError: RT403, there is no such view; RT406, it has a loader already.
+        """
+        stored = self._stored(name)
+        if name in self._loaders:
+            raise InputError("RT406", f"view `{name}` has a loader already")
+        relations = frozenset(self.program.relations)
+
+        def wrap(function: Loading) -> Loader:
+            columns = stored.table.columns
+            self._loaders[name] = LoaderSource(name, columns, relations, function)
+            return Loader(self, name, function)
+
+        return wrap
+
+    def batch_writer(
+        self, changes: str | Splitting, *, first: int = 1, order: str | None = None
+    ) -> BatchWriter:
+        """A function for `DataStreamWriter.foreachBatch`: every micro-batch is a batch.
+
+        Args:
+            changes: the relation that the stream's rows are changes of, with its columns and
+                `change`; or a function from a micro-batch to the batch that it is.
+            first: the batch that the stream's first micro-batch is, which Spark numbers 0. A new
+                stream continues an older warehouse with its next number.
+            order: with a relation, the column to order by: the stream is then a log of changes, of
+                which each micro-batch is applied as its net effect.
+        Raises:
+            InputError: RT407, no such relation, or an order for a function.
+        """
+        if callable(changes):
+            if order is not None:
+                raise InputError("RT407", "`order` goes with the name of a relation")
+            return BatchWriter(self, changes, first)
+        if changes not in self.program.relations:
+            raise InputError(
+                "RT407",
+                f"there is no relation `{shorten(changes)}`",
+                *did_you_mean(changes, self.program.relations),
+            )
+        return BatchWriter(self, of_relation(self, changes, order), first)
+
+    def _sources(self) -> dict[str, Source]:
+        """Who is asked about each view; refused unless somebody can be."""
+        return {name: self._source_of(name) for name in self._views}
+
+    def _source_of(self, name: str) -> Source:
+        """Who is asked about a view: its loader or the source."""
+        source = self._loaders.get(name, self._source)
+        if source is None:
+            raise RuntimeStateError(
+                "RT405",
+                f"view `{name}` has neither a source nor a loader. Nothing was changed",
+                f"give it a loader: `@warehouse.maintains({name!r})`",
+                "or open the warehouse with a source",
+            )
+        return source
+
     # Loading
 
     def load(self) -> int:
         """Compute every view from the source, as of its newest version, which is returned.
 
-        Each view is replaced in one commit. The next batch is the one after this version.
+        Each view is replaced in one commit. The next batch is the one after this version. With
+        loaders alone it is version 0.
         """
-        version = self._source.version()
+        version = 0 if self._source is None else self._source.version()
+        self._sources()
         commits = {}
         for stored in self._views.values():
             expected = stored.table.newest()
@@ -157,7 +246,7 @@ class Warehouse:
 
     def _recomputed(self, stored: Stored, version: int) -> DataFrame:
         join = whole(stored.normal)
-        answer = ask(self._source, join, None, version)
+        answer = ask(self._source_of(stored.name), join, None, version)
         _require_version(answer, version, stored.name)
         return view_rows(stored, join, answer.frame)
 
@@ -179,7 +268,7 @@ class Warehouse:
             ConflictError, ForeignWriteError: somebody else writes, or wrote, to a view.
         """
         started = time.monotonic()
-        jobs = JobCount(self._spark)
+        jobs = JobCount(self.spark)
         with jobs.counting():
             states = self._store.states()
             if number is None:
@@ -198,14 +287,17 @@ class Warehouse:
         if all(place is Place.REPLAY for place in places.values()):
             self._store.record(number, {})
             return tuple(map(_replay_of, self._views.values()))
-        changes = checked(self._program.relations, batch)
+        sources = self._sources()
+        changes = checked(self.program.relations, batch)
         reports, commits = [], {}
         jobs.more()
         for stored in self._views.values():
             if places[stored.name] is Place.REPLAY:
                 reports.append(_replay_of(stored))
                 continue
-            report, commit = self._maintain(stored, states[stored.name], changes, number)
+            report, commit = self._maintain(
+                stored, sources[stored.name], states[stored.name], changes, number
+            )
             report = replace(report, jobs=jobs.more())
             reports.append(report)
             # The report goes into the journal with the batch: one commit for both.
@@ -229,7 +321,12 @@ class Warehouse:
         return least + 1
 
     def _maintain(
-        self, stored: Stored, state: State, changes: Mapping[str, Changes], number: int
+        self,
+        stored: Stored,
+        source: Source,
+        state: State,
+        changes: Mapping[str, Changes],
+        number: int,
     ) -> tuple[ViewReport, Commit]:
         from lookups.spark import maintain
 
@@ -247,7 +344,7 @@ class Warehouse:
                 asked.is_slice,
             )
             with clock.stage("source"):
-                found = ask(self._source, join, keys, number)
+                found = ask(source, join, keys, number)
             _require_version(found, number, stored.name)
             costs.append(found.cost)
             self._asked += found.cost
@@ -261,7 +358,14 @@ class Warehouse:
             return ViewReport(stored.name, state.version, counts), commit
         with clock.stage("decide"):
             size = sum(change.inserts + change.deletes for change in changes.values())
-            done = maintain(stored.query, table.read(state.version), mine, answer, size)
+            done = maintain(
+                stored.query,
+                table.read(state.version),
+                mine,
+                answer,
+                size,
+                by_slices=stored.name in self._loaders,
+            )
         others = {name: c for name, c in changes.items() if name not in used}
         report = ViewReport(
             stored.name,
@@ -269,7 +373,7 @@ class Warehouse:
             (*verdicts(done.counts), *unused(others)),
             done.counts.lookups,
             sum(costs, Cost()),
-            self._traditional(done.counts.asking),
+            self._traditional(source, done.counts.asking),
             done.counts.inserted,
             done.counts.deleted,
         )
@@ -284,17 +388,17 @@ class Warehouse:
             )
         return replace(report, version=commit.version, stages=clock.stages()), commit
 
-    def _traditional(self, asking: Mapping[int, int]) -> Cost:
+    def _traditional(self, source: Source, asking: Mapping[int, int]) -> Cost:
         """See `ViewReport.traditional`.
 
         Args:
             asking: subgoal to the number of keys that it is asked for.
         """
         keys = sum(asking.values())
-        latency = getattr(self._source, "latency", None)
+        latency = getattr(source, "latency", None)
         if latency is None:
             latency = self._asked.seconds / max(1, self._asked.questions)
-        per_row = getattr(self._source, "per_row_sent", 0.0)
+        per_row = getattr(source, "per_row_sent", 0.0)
         return Cost(len(asking), keys, seconds=len(asking) * latency + keys * per_row)
 
     # Checks
@@ -351,7 +455,7 @@ class Warehouse:
         """Z-order a view's table by the columns that its plans look up most; these are returned."""
         stored = self._stored(name)
         columns = [field.name for field in stored.table.columns]
-        order = tuple(columns[i] for i in lookup_columns(self._program.view(name)))
+        order = tuple(columns[i] for i in lookup_columns(self.program.view(name)))
         stored.table.optimize(order)
         return order
 

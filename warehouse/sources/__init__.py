@@ -10,6 +10,7 @@ from warehouse.sources.delta import DeltaSource
 from warehouse.sources.errors import SourceError
 from warehouse.sources.federated import FederatedSource
 from warehouse.sources.join import Join, joined, whole
+from warehouse.sources.loader import LoaderSource
 from warehouse.sources.memory import MemorySource
 from warehouse.sources.protocol import Answer, Cost, Part, Source
 from warehouse.sources.simulated import Fault, SimulatedSource
@@ -22,6 +23,7 @@ __all__ = [
     "Fault",
     "FederatedSource",
     "Join",
+    "LoaderSource",
     "MemorySource",
     "Part",
     "RealClock",

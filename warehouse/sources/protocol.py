@@ -126,9 +126,8 @@ def computed(
 ) -> Answer:
     """The answer of a source whose relations Spark can read.
 
-    Four jobs, and those of broadcasts: the keys once and their number, the rows, their number
-    and size. What
-    was computed stays with the executors until the frame is no longer used.
+    Two jobs, and those of broadcasts: one for the keys, one for the rows. What was computed stays
+    with the executors until the frame is no longer used.
 
     Args:
         read: the rows of a relation at `version`.
@@ -142,9 +141,10 @@ def computed(
     sent = 0
     if keys is not None:
         check_columns(keys, join.key_schema, "the keys")
-        keys = keys.distinct().localCheckpoint()
+        keys = keys.distinct().localCheckpoint(eager=False)
         sent = keys.count()
-    frame = joined(join, tables, keys, few_keys=sent <= FEW_KEYS).localCheckpoint()
+    frame = joined(join, tables, keys, few_keys=sent <= FEW_KEYS)
+    frame = frame.localCheckpoint(eager=False)
     rows, size_sent = measured(frame)
     scanned = sum(map(size, join.relations))
     seconds = time.monotonic() - started
