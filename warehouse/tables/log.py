@@ -1,8 +1,8 @@
 """Single files of a Delta table's log, read as its protocol names them.
 
 Delta answers every question about its log from the whole log. What a batch asks most often is about
-one version that it knows, and a look at that file costs a fraction: it is `None` or False whenever
-the file does not say it clearly, and the caller then asks Delta.
+one version that it knows, and a look at that file costs a fraction. Law: what is found here is what
+Delta would say. What is not found here says nothing, and the caller asks Delta.
 """
 
 from __future__ import annotations

@@ -138,9 +138,6 @@ class ViewTable:
     def version(self) -> int:
         return self.state().version
 
-    def batch(self) -> int | None:
-        return self.state().batch
-
     def newest(self) -> int:
         """The newest version, whoever wrote it; for `replace` after a write by somebody else."""
         return self._table.newest()
