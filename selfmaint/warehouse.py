@@ -351,19 +351,16 @@ class Warehouse:
             return found.frame
 
         used = {atom.predicate for atom in stored.query.atoms}
-        mine = {name: c.frame for name, c in changes.items() if name in used}
-        if not mine:
+        if not used & changes.keys():
             counts = tuple(unused(changes))
             commit = table.commit(state.version, number, inserts=None, deletes=None, info={})
             return ViewReport(stored.name, state.version, counts), commit
         with clock.stage("decide"):
-            size = sum(change.inserts + change.deletes for change in changes.values())
             done = maintain(
                 stored.query,
                 table.read(state.version),
-                mine,
+                changes,
                 answer,
-                size,
                 by_slices=stored.name in self._loaders,
             )
         others = {name: c for name, c in changes.items() if name not in used}

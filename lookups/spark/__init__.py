@@ -15,5 +15,6 @@ Only this package imports pyspark, and of the product only `selfmaint` imports t
 
 from lookups.spark.counts import Counts, Tally
 from lookups.spark.execute import Ask, Decided, Maintained, maintain
+from lookups.spark.parts import Changes
 
-__all__ = ["Ask", "Counts", "Decided", "Maintained", "Tally", "maintain"]
+__all__ = ["Ask", "Changes", "Counts", "Decided", "Maintained", "Tally", "maintain"]

@@ -165,7 +165,7 @@ def settled_answers(
     found = names.joined_on(made, evidence, ("f", "k")).select("piece", "key", "g").distinct()
     altered = _altered(names, pieces, wanted, missed)
     return (
-        found if altered is None else names.joined_on(found, altered, ("piece", "key"), "left_anti")
+        found if altered is None else names.filtered(found, altered, ("piece", "key"), "left_anti")
     )
 
 
@@ -199,7 +199,7 @@ def _altered(
         )
     asked = exploded(wanted, ("piece", "key"), of_pieces)
     changes = names.together(of_changes).distinct()
-    hits = names.joined_on(asked, changes, ("check", "shared"), "left_semi")
+    hits = names.filtered(asked, changes, ("check", "shared"), "left_semi")
     return hits.select("piece", "key").distinct()
 
 
@@ -253,7 +253,7 @@ def with_open(
     needs = [(f"insert AND kind = {MISS} AND {is_left(case)}", piece) for case, piece in left]
     frame = with_columns(frame, {"pieces": " + ".join(if_(need, "1", "0") for need, _ in needs)})
     asked = exploded(frame, ("id",), (if_(need, _piece(names, piece)) for need, piece in needs))
-    open_ones = names.joined_on(asked, open_pieces, ("piece", "key"), "left_semi")
+    open_ones = names.filtered(asked, open_pieces, ("piece", "key"), "left_semi")
     waiting = open_ones.select("id").distinct()
     waiting = with_columns(waiting, {"open": "true"})
     frame = names.joined_on(frame, waiting, ("id",), "left")

@@ -105,7 +105,10 @@ class Names:
 
     def together(self, frames: Sequence[DataFrame]) -> DataFrame:
         """The rows of all frames."""
-        return self.gathered(reduce(DataFrame.unionByName, frames))
+        if len(frames) == 1:
+            return frames[0]
+        union = reduce(DataFrame.unionByName, frames)
+        return union.coalesce(1) if self.is_small else union
 
     def gathered(self, frame: DataFrame) -> DataFrame:
         """The frame in one partition, if the batch is small, so that joins need no shuffle.
@@ -119,7 +122,7 @@ class Names:
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """The frame, cut off from how it is computed, which the first job that needs it does."""
-        return self.gathered(frame).localCheckpoint(eager=False)
+        return frame.localCheckpoint(eager=False)
 
     def joined(
         self, left: DataFrame, right: DataFrame, condition: Sql, how: str = "left"
@@ -131,6 +134,12 @@ class Names:
         self, left: DataFrame, right: DataFrame, columns: Sequence[str], how: str = "inner"
     ) -> DataFrame:
         return self.gathered(left.join(self._hinted(right), list(columns), how))
+
+    def filtered(
+        self, left: DataFrame, right: DataFrame, columns: Sequence[str], how: str = "left_semi"
+    ) -> DataFrame:
+        """The rows of `left` that have a partner, or with `left_anti` none."""
+        return left.join(self._hinted(right), list(columns), how)
 
     def _hinted(self, right: DataFrame) -> DataFrame:
         """Never a broadcast, which is a job of its own: their number must not depend on sizes."""

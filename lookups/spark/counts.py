@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
 from cq.query import Query
@@ -27,14 +27,13 @@ from lookups.verdict import Kind
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many changes of a relation got which verdict by which rule, and their lookups."""
+    """How many changes of a relation got which verdict by which rule."""
 
     relation: str
     insert: bool
     kind: Kind
     rule: str
     changes: int
-    lookups: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,7 @@ class Counts:
 
     Args:
         tallies: the verdicts on changes, each counted once.
+        lookups: how many were made.
         asking: what the traditional plan would ask, a question for each subgoal that a change
             matches: the subgoal to the number of distinct keys.
         missed: subgoal and whether it is an insertion to the changes that are left open.
@@ -50,14 +50,11 @@ class Counts:
     """
 
     tallies: tuple[Tally, ...]
+    lookups: int
     asking: Mapping[int, int]
     missed: Mapping[tuple[int, bool], int]
     inserted: int
     deleted: int
-
-    @property
-    def lookups(self) -> int:
-        return sum(tally.lookups for tally in self.tallies)
 
 
 _COLUMNS: Mapping[str, Sql] = {
@@ -72,9 +69,9 @@ _COLUMNS: Mapping[str, Sql] = {
 }
 
 
-def _line(frame: DataFrame, columns: Mapping[str, Sql]) -> DataFrame:
-    chosen = {**_COLUMNS, **columns}
-    return frame.selectExpr(*(f"{value} AS {name}" for name, value in chosen.items()))
+def _line(counted: DataFrame, columns: Mapping[str, Sql]) -> DataFrame:
+    chosen = {**_COLUMNS, "changes": "changes", **columns}
+    return counted.selectExpr(*(f"{value} AS {name}" for name, value in chosen.items()))
 
 
 def count(names: Names, verdicts: Mapping[int, DataFrame], rows: DataFrame) -> Counts:
@@ -84,45 +81,45 @@ def count(names: Names, verdicts: Mapping[int, DataFrame], rows: DataFrame) -> C
         verdicts: subgoal to its decided parts.
         rows: the view's rows that change, each once, with `n`.
     """
-    relations = list(dict.fromkeys(names.query.atoms[i].predicate for i in verdicts))
-    parts = names.together(
-        [
-            frame.selectExpr(
-                f"{relations.index(names.query.atoms[subgoal].predicate)} AS relation",
-                f"{subgoal} AS subgoal",
-                *("id", "insert", "kind", "rule"),
-                f"{_lookups(frame)} AS lookups",
-            )
-            for subgoal, frame in verdicts.items()
-        ]
-    )
-    by_change = parts.groupBy("relation", "insert", "id").agg(
-        sf.expr("max(struct(kind, rule)) AS verdict"), sf.expr("sum(lookups) AS lookups")
-    )
-    by_verdict = by_change.groupBy("relation", "insert", "verdict").agg(
-        sf.expr("count(1) AS changes"), sf.expr("sum(lookups) AS lookups")
-    )
-    by_part = parts.groupBy("subgoal", "insert", "kind").agg(sf.expr("count(1) AS changes"))
-    by_row = rows.groupBy("n").agg(sf.expr("count(1) AS changes"))
-    verdict = {"what": "'verdict'", "place": "relation", "kind": "verdict.kind"}
-    verdict |= {"rule": "verdict.rule", "lookups": "lookups"}
-    same = {"insert": "insert", "changes": "changes"}
-    lines = [
-        _line(by_verdict, {**verdict, **same}),
-        _line(by_part, {"what": "'part'", "place": "subgoal", "kind": "kind", **same}),
-        _line(by_row, {"what": "'row'", "n": "n", "changes": "changes"}),
-    ]
-    if len(names.query.atoms) > 1:
-        lines += [_keys(names.query, subgoal, frame) for subgoal, frame in verdicts.items()]
-    return _counts(names.query, relations, names.together(lines).collect())
+    query = names.query
+    by_part = names.together([_parts(subgoal, frame) for subgoal, frame in verdicts.items()])
+    lines = [by_part, _line(rows.groupBy("n").agg(_number()), {"what": "'row'", "n": "n"})]
+    for relation in dict.fromkeys(query.atoms[i].predicate for i in verdicts):
+        subgoals = query.occurrences(relation)
+        if len(subgoals) > 1:
+            lines.append(_whole(names, subgoals[0], [verdicts[i] for i in subgoals]))
+    if len(query.atoms) > 1:
+        lines += [_keys(query, subgoal, frame) for subgoal, frame in verdicts.items()]
+    return _counts(query, names.together(lines).collect())
+
+
+def _number() -> Column:
+    return sf.expr("count(1) AS changes")
+
+
+def _parts(subgoal: int, frame: DataFrame) -> DataFrame:
+    """The verdicts on the parts of changes that meet one subgoal."""
+    lookups = sf.expr(f"sum({_lookups(frame)}) AS lookups")
+    counted = frame.groupBy("insert", "kind", "rule").agg(_number(), lookups)
+    columns = {"what": "'part'", "place": str(subgoal), "lookups": "lookups"}
+    return _line(counted, columns | {name: name for name in ("insert", "kind", "rule")})
+
+
+def _whole(names: Names, place: int, parts: Sequence[DataFrame]) -> DataFrame:
+    """The verdicts on changes of a relation that occurs several times: the greatest of a part's."""
+    together = names.together([frame.select("id", "insert", "kind", "rule") for frame in parts])
+    verdict = sf.expr("max(struct(kind, rule)) AS verdict")
+    counted = together.groupBy("id", "insert").agg(verdict)
+    counted = counted.groupBy("insert", "verdict").agg(_number())
+    columns = {"what": "'change'", "place": str(place), "insert": "insert"}
+    return _line(counted, columns | {name: f"verdict.{name}" for name in ("kind", "rule")})
 
 
 def _keys(query: Query, subgoal: int, frame: DataFrame) -> DataFrame:
     """The distinct values with which changes that match a subgoal are joined to the others."""
     columns = [f"c{place}" for place in join_columns(query, subgoal)] or ["true"]
     keys = frame.where(f"kind != {IRRELEVANT}").selectExpr(*columns).distinct()
-    counted = keys.agg(sf.expr("count(1) AS changes"))
-    return _line(counted, {"what": "'keys'", "place": str(subgoal), "changes": "changes"})
+    return _line(keys.agg(_number()), {"what": "'keys'", "place": str(subgoal)})
 
 
 def join_columns(query: Query, subgoal: int) -> tuple[int, ...]:
@@ -149,26 +146,28 @@ def _lookups(frame: DataFrame) -> Sql:
     return f"CAST({' + '.join(words)} AS bigint)"
 
 
-def _counts(query: Query, relations: Sequence[str], lines: Sequence[Row]) -> Counts:
+def _counts(query: Query, lines: Sequence[Row]) -> Counts:
     tallies: list[Tally] = []
     asking: dict[int, int] = {}
     missed: dict[tuple[int, bool], int] = {}
     rows: dict[int, int] = {}
     for line in lines:
-        place, changes = line["place"], line["changes"]
-        if line["what"] == "row":
+        what, place, changes = line["what"], line["place"], line["changes"]
+        if what == "row":
             rows[line["n"]] = changes
-        elif line["what"] == "verdict":
-            kind = KINDS[line["kind"]]
-            tallies.append(
-                Tally(
-                    relations[place], line["insert"], kind, line["rule"], changes, line["lookups"]
-                )
-            )
-        elif line["what"] == "keys" and changes:
+        elif what == "keys" and changes:
             # Where nothing connects the subgoal to the others, the question has no keys.
             asking[place] = changes if join_columns(query, place) else 0
-        elif line["kind"] == MISS:
-            missed[place, line["insert"]] = changes
+        elif what == "part" and line["kind"] == MISS:
+            missed[place, line["insert"]] = missed.get((place, line["insert"]), 0) + changes
+        if what == "change" or (what == "part" and _occurs_once(query, place)):
+            relation = query.atoms[place].predicate
+            kind, rule = KINDS[line["kind"]], line["rule"]
+            tallies.append(Tally(relation, line["insert"], kind, rule, changes))
+    lookups = sum(line["lookups"] for line in lines)
     tallies.sort(key=lambda t: (t.relation, t.insert, t.kind, t.rule))
-    return Counts(tuple(tallies), asking, missed, rows.get(1, 0), rows.get(-1, 0))
+    return Counts(tuple(tallies), lookups, asking, missed, rows.get(1, 0), rows.get(-1, 0))
+
+
+def _occurs_once(query: Query, subgoal: int) -> bool:
+    return len(query.occurrences(query.atoms[subgoal].predicate)) == 1

@@ -15,7 +15,7 @@ from cq.query import Query
 from cq.syntax import Comparison, Const, Var
 from lookups.complete import variables_at
 from lookups.emit import emit_step
-from lookups.plan import ACTIONS, Rule
+from lookups.plan import ACTIONS, Rule, Step
 from lookups.spark.bindings import Case, cases, resolutions
 from lookups.spark.chances import (
     Piece,
@@ -41,8 +41,8 @@ from lookups.spark.columns import (
 )
 from lookups.spark.counts import Counts, count
 from lookups.spark.evidence import at, ranges, scan
-from lookups.spark.parts import LOOKED_UP, OPEN, Changed, parts_of
-from lookups.spark.probes import Families, Probes, probes_of
+from lookups.spark.parts import LOOKED_UP, OPEN, Changed, Changes, Kinds, parts_of
+from lookups.spark.probes import Families, Probes, no_probes, probes_of
 from lookups.spark.rounds import (
     MISS,
     SELF_MAINTAINED,
@@ -132,9 +132,8 @@ MOST_EVIDENCE = 1_000_000
 def maintain(
     query: Query,
     view: DataFrame,
-    changes: Mapping[str, DataFrame],
+    changes: Mapping[str, Changes],
     answer: Answering,
-    size: int,
     *,
     by_slices: bool = False,
 ) -> Maintained:
@@ -142,18 +141,18 @@ def maintain(
 
     Args:
         view: the rows of the view before the batch, at a fixed version.
-        changes: relation to its net changes, by position: a number that is unique within the
-            relation and always the same for the same row, whether it is an insertion, and the
-            row's values in the order of the relation's columns.
+        changes: relation to its net changes, at least one.
         answer: asked for what neither the view nor the batch know.
-        size: about how many changes there are; it decides how work is shared out, nothing else.
         by_slices: `answer` knows only whole rows of the view. An insertion that nobody here can
             complete is then asked for as a missed deletion is: the slice of the view that shows
             its values.
     """
-    run = _Run(query, view, changes, answer, size <= MOST_SMALL, by_slices)
+    used = {atom.predicate for atom in query.atoms}
+    mine = {name: found for name, found in changes.items() if name in used}
+    size = sum(found.inserts + found.deletes for found in mine.values())
+    run = _Run(query, view, mine, answer, size <= MOST_SMALL, by_slices)
     if not run.order:
-        return Maintained(view.limit(0), view.limit(0), Counts((), {}, {}, 0, 0), (), ())
+        return Maintained(view.limit(0), view.limit(0), Counts((), 0, {}, {}, 0, 0), (), ())
     run.prepare()
     run.look_up()
     for subgoal in run.order:
@@ -163,11 +162,15 @@ def maintain(
     return run.finish()
 
 
+def _positions(columns: Sequence[str]) -> list[str]:
+    return [f"c{i}" for i in range(len(columns))]
+
+
 @dataclass
 class _Run:
     query: Query
     view: DataFrame
-    changes: Mapping[str, DataFrame]
+    changes: Mapping[str, Changes]
     answer: Answering
     is_small: bool
     by_slices: bool
@@ -180,11 +183,9 @@ class _Run:
 
     def __post_init__(self) -> None:
         assert self.query.head, "a view without columns has no table"
-        used = {atom.predicate for atom in self.query.atoms}
         self.rows = {
-            name: frame.toDF("id", "insert", *(f"c{i}" for i in range(len(frame.columns) - 2)))
-            for name, frame in self.changes.items()
-            if name in used
+            name: found.frame.toDF("id", "insert", *_positions(found.frame.columns[2:]))
+            for name, found in self.changes.items()
         }
         self.order = tuple(i for i in self.query.order if self.relation(i) in self.rows)
 
@@ -204,25 +205,28 @@ class _Run:
     # Before the view is read
 
     def prepare(self) -> None:
-        rows = {name: self.names.gathered(frame) for name, frame in self.rows.items()}
-        pieces = Pieces(self.names, self.families)
+        names = self.names
+        rows = {name: names.gathered(frame) for name, frame in self.rows.items()}
+        pieces = Pieces(names, self.families)
         for subgoal in self.order:
+            kinds = Kinds.of(self.changes[self.relation(subgoal)])
             insert, delete = (
-                probes_of(
-                    self.names,
-                    self.families,
-                    emit_step(self.query, subgoal, action),
-                    by_slices=self.by_slices,
-                )
-                for action in ACTIONS
+                self.probes(emit_step(self.query, subgoal, action), is_there)
+                for action, is_there in zip(ACTIONS, (kinds.inserts, kinds.deletes), strict=True)
             )
-            steps = resolutions(self.query, subgoal, self.rows.keys())
-            frame = parts_of(self.names, rows, subgoal, insert, delete, steps)
-            self.parts[subgoal] = Changed(subgoal, insert, delete, self.names.kept(frame))
-            if insert.step.rule is not Rule.INSERT_ALONE:  # which never misses
+            steps = resolutions(self.query, subgoal, rows) if kinds.inserts else ()
+            frame = parts_of(names, rows, subgoal, kinds, insert, delete, steps)
+            self.parts[subgoal] = Changed(subgoal, kinds, insert, delete, names.kept(frame))
+            # An insertion that stands alone never misses.
+            if kinds.inserts and insert.step.rule is not Rule.INSERT_ALONE:
                 found = cases(self.query, subgoal, steps)
                 self.left[subgoal] = tuple((case, pieces.of(case.group)) for case in found)
         self.pieces = pieces.all()
+
+    def probes(self, step: Step, is_taken: bool) -> Probes:
+        if not is_taken:
+            return no_probes(self.names, step)
+        return probes_of(self.names, self.families, step, by_slices=self.by_slices)
 
     def look_up(self) -> None:
         names = self.names
@@ -277,9 +281,18 @@ class _Run:
         frame = looked_up(names, changed.frame, changed, evidence, LOOKED_UP)
         frame = decided(names, frame, changed, waits=can_be_stuck(changed, self.parts))
         frame = self.verdicts[subgoal] = self.names.kept(frame)
-        gone = removed_rows(names, frame, changed.delete, evidence, "true")
-        come = new_rows(names, frame, changed.insert, evidence)
-        self.deltas.append(self.names.kept(net(names, gone, come)))
+        kinds, gone, come = changed.kinds, None, None
+        if kinds.deletes:
+            gone = removed_rows(names, frame, changed.delete, evidence, "true")
+        if kinds.inserts:
+            come = new_rows(names, frame, changed.insert, evidence)
+        self.change(gone, come)
+
+    def change(self, gone: DataFrame | None, come: DataFrame | None) -> None:
+        """Note what a round did to the view."""
+        delta = net(self.names, gone, come)
+        if delta is not None:
+            self.deltas.append(self.names.kept(delta))
 
     def disappear(self, subgoal: int) -> None:
         """Deletions of a key that is gone for good, unless a child's missed deletion keeps it."""
@@ -291,13 +304,14 @@ class _Run:
         frame = decided_at_last(names, taken_by_now(names, frame, changed), changed, evidence)
         frame = self.verdicts[subgoal] = self.names.kept(frame)
         gone = removed_rows(names, frame, changed.delete, evidence, "late")
-        self.deltas.append(self.names.kept(net(names, gone, None)))
+        self.change(gone, None)
 
     # What missed
 
     def finish(self) -> Maintained:
         names = self.names
-        moved = names.together(self.deltas).groupBy(*names.row).agg(sf.expr("sum(n) AS n"))
+        deltas = self.deltas or [self.no_rows()]
+        moved = names.together(deltas).groupBy(*names.row).agg(sf.expr("sum(n) AS n"))
         result = names.kept(moved.where("n != 0"))
         counts = count(names, self.verdicts, result)
         if counts.missed:
@@ -315,6 +329,11 @@ class _Run:
             decided=tuple(self.decided(subgoal) for subgoal in self.order),
             asks=tuple(self.asks),
         )
+
+    def no_rows(self) -> DataFrame:
+        """What a batch does that does nothing."""
+        none = numbered(self.view, "h").where("false")
+        return none.selectExpr(*self.names.row, "0L AS n")
 
     def decided(self, subgoal: int) -> Decided:
         frame, changed = self.verdicts[subgoal], self.parts[subgoal]
@@ -348,7 +367,7 @@ class _Run:
             pieces = names.kept(names.together(needs).distinct())
             known = names.kept(settled_answers(names, self.pieces, pieces, missed, evidence))
             told = known.select("piece", "key").distinct()
-            open_pieces = names.kept(names.joined_on(pieces, told, ("piece", "key"), "left_anti"))
+            open_pieces = names.kept(names.filtered(pieces, told, ("piece", "key"), "left_anti"))
             asked = [] if self.by_slices else self.ask_for_pieces(open_pieces)
             answers = names.together([known, *asked])
         helped = f"insert AND kind = {MISS} AND NOT open"
@@ -399,7 +418,8 @@ class _Run:
 
     def ask(self, ask: Ask, keys: DataFrame) -> DataFrame:
         self.asks.append(ask)
-        return self.names.kept(self.answer(ask, keys if ask.bound else None))
+        found = self.answer(ask, keys if ask.bound else None)
+        return self.names.kept(self.names.gathered(found))
 
     def replace_slices(
         self, inserting: Sequence[int], deleting: Sequence[int], evidence: DataFrame
@@ -415,7 +435,7 @@ class _Run:
 
         def replace(probes: Probes, slices: DataFrame) -> None:
             rows = evidence.where(f"f = {probes.all_rows}").select("k", "g")
-            there = names.joined_on(rows, slices, ("k",), "left_semi")
+            there = names.filtered(rows, slices, ("k",), "left_semi")
             replaced.append(there.selectExpr(*names.unmasked("g")))
             keys.setdefault(probes.shown.columns, []).append(slices)
 

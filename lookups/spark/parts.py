@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 
@@ -39,11 +40,46 @@ from lookups.spark.columns import (
 from lookups.spark.probes import Guard, Probes
 
 
+class Changes(Protocol):
+    """The net changes of one relation.
+
+    Attributes:
+        frame: by position: a number that is unique within the relation and always the same for the
+            same row, whether it is an insertion, and the row's values in the order of the
+            relation's columns.
+        inserts, deletes: how many there are of each.
+    """
+
+    @property
+    def frame(self) -> DataFrame: ...
+    @property
+    def inserts(self) -> int: ...
+    @property
+    def deletes(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Which kinds of changes a relation has: what a batch does not have needs no work."""
+
+    inserts: bool
+    deletes: bool
+
+    @classmethod
+    def of(cls, changes: Changes) -> Kinds:
+        return cls(changes.inserts > 0, changes.deletes > 0)
+
+    @property
+    def both(self) -> bool:
+        return self.inserts and self.deletes
+
+
 @dataclass(frozen=True, slots=True)
 class Changed:
     """One changed subgoal: its frame of parts and its steps."""
 
     subgoal: int
+    kinds: Kinds
     insert: Probes
     delete: Probes
     frame: DataFrame
@@ -59,20 +95,24 @@ def parts_of(
     names: Names,
     changes: Mapping[str, DataFrame],
     subgoal: int,
+    kinds: Kinds,
     insert: Probes,
     delete: Probes,
     resolutions: Sequence[Resolution],
 ) -> DataFrame:
     """The parts of `subgoal`, not yet computed."""
-    query = names.query
+    query, both = names.query, kinds.both
     frame = names.with_constants(changes[query.atoms[subgoal].predicate])
     frame = with_columns(frame, {"failed": first_failed(names.screen(insert.step.screen))})
-    frame = with_columns(frame, {"unseen": _unseen(query, subgoal)})
+    frame = with_columns(frame, {"unseen": _unseen(query, subgoal) if both else "false"})
     keys = child_keys(insert.step)
-    kept = {f"kept{n}": _both(key, "insert", "NOT insert") for n, key in enumerate(keys)}
+    kept = {
+        f"kept{n}": _both(key, "insert", "NOT insert") if both else "false"
+        for n, key in enumerate(keys)
+    }
     frame = with_columns(frame, kept) if kept else frame
     frame = with_columns(frame, {"fleeting": any_of(f"NOT {name}" for name in kept)})
-    frame = with_columns(frame, {"taken": _taken(delete.step)})
+    frame = with_columns(frame, {"taken": _taken(delete.step) if both else "false"})
     for number, guard in enumerate(insert.guards):
         frame = _guarded(names, frame, f"guard{number}", guard, changes)
     frame = with_columns(frame, {**_start(names, subgoal), "mask": "0", "dead": "false"})

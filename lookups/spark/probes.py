@@ -149,6 +149,11 @@ def probes_of(names: Names, families: Families, step: Step, *, by_slices: bool) 
     return Probes(step, tuple(questions), tuple(guards), shown, all_rows, giving)
 
 
+def no_probes(names: Names, step: Step) -> Probes:
+    """A step that no change of the batch takes."""
+    return Probes(step, (), (), _shown(names, step.subgoal), None, {})
+
+
 def _shown(names: Names, subgoal: int) -> Lookup:
     """`[a', b', -]`: the rows that show the change's values."""
     cells: dict[int, Ref] = {}

@@ -155,11 +155,15 @@ def new_rows(
     return rows.selectExpr(*columns).distinct()
 
 
-def net(names: Names, gone: DataFrame, come: DataFrame | None) -> DataFrame:
+def net(names: Names, gone: DataFrame | None, come: DataFrame | None) -> DataFrame | None:
     """What came and went, as view rows with `n`; a row that did both stayed."""
-    frames = [gone.selectExpr(*names.row, "-1L AS n")]
-    if come is not None:
-        frames.append(come.selectExpr(*names.row, "1L AS n"))
+    frames = [
+        frame.selectExpr(*names.row, f"{n}L AS n")
+        for frame, n in ((gone, -1), (come, 1))
+        if frame is not None
+    ]
+    if len(frames) < 2:
+        return frames[0] if frames else None
     together = names.together(frames)
     return together.groupBy(*names.row).agg(sf.expr("sum(n) AS n")).where("n != 0")
 
@@ -167,9 +171,12 @@ def net(names: Names, gone: DataFrame, come: DataFrame | None) -> DataFrame:
 # Keys that go for good
 
 
-def can_be_stuck(changed: Changed, subgoals: Mapping[int, object]) -> bool:
+def can_be_stuck(changed: Changed, subgoals: Mapping[int, Changed]) -> bool:
     """Whether a missed deletion of a child could keep a parent's key alive in the settled view."""
-    return any(child.subgoal in subgoals for child in changed.delete.step.children)
+    return changed.kinds.deletes and any(
+        child.subgoal in subgoals and subgoals[child.subgoal].kinds.deletes
+        for child in changed.delete.step.children
+    )
 
 
 def stuck(

@@ -29,6 +29,7 @@ from lookups.spark import maintain as maintain_on_spark
 from lookups.verdict import Because, Reason
 from property_tests.strategies import BatchCase, Flavour, batch_case, batches_of_one_world
 from property_tests.worlds import Atom, Comparison, ForeignKey, Relation, Term, Var, View, World
+from warehouse.batches import Changes
 from warehouse.columns import spark_type
 
 if TYPE_CHECKING:
@@ -246,10 +247,10 @@ def run(
             if relation == name
         ]
         frame = frame_of(spark, rows, [ColumnType("long"), ColumnType("boolean"), *columns], "c")
-        changes[name] = frame.toDF("id", "insert", *(c.name for c in query.by_name[name].columns))
+        inserts = sum(is_insert for _, is_insert, *_ in rows)
+        changes[name] = Changes(name, frame, inserts, len(rows) - inserts)
     source = PlainSource(spark, scenario)
-    size = len(scenario.changes)
-    done = maintain_on_spark(query, view, changes, source, size, by_slices=by_slices)
+    done = maintain_on_spark(query, view, changes, source, by_slices=by_slices)
     return done, source
 
 
