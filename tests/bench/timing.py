@@ -19,9 +19,10 @@ from typing import Literal, TypeAlias
 
 ROOT = Path(__file__).resolve().parents[2]
 
-Unit: TypeAlias = Literal["ms", "s", "1/s"]
+Unit: TypeAlias = Literal["ms", "s", "1/s", "x"]
+"""`x`: so many times what something else took in the same round."""
 PER_SECOND: Unit = "1/s"
-SCALE: dict[Unit, float] = {"ms": 1_000.0, "s": 1.0}
+SCALE: dict[Unit, float] = {"ms": 1_000.0, "s": 1.0, "x": 1.0}
 
 TICK = 1e-9
 PATIENCE, FEWEST = 15.0, 5
