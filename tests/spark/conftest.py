@@ -146,6 +146,7 @@ def count_jobs(spark: SparkSession) -> Callable[[], AbstractContextManager[Jobs]
         yield jobs
         _wait_for_tracker(spark)
         jobs.count = len(context.statusTracker().getJobIdsForGroup(group))
+        context.setLocalProperty("spark.jobGroup.id", None)
 
     return counted
 
