@@ -79,8 +79,10 @@ demo: spark ## decide a few changes, then maintain a shop's views on Spark, with
 	@$(BIN)/python -m examples.demo
 	@$(BIN)/python -m examples.shop $(ARGS)
 
-bench: setup ## measure, write JSON, compare with an earlier JSON
+bench: spark ## measure, write JSON, compare with an earlier JSON; then batches on Spark
 	@$(BIN)/python -m tests.bench $(ARGS)
+	@$(BIN)/python -m tests.bench.runtime
+	@$(BIN)/python -m tests.bench.runtime --million --out build/bench-million.json
 
 mutants: setup ## break the rules one at a time and show that the tests notice
 	@$(BIN)/python -m tests.mutants $(ARGS)

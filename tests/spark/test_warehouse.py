@@ -417,3 +417,20 @@ def test_the_number_of_jobs_does_not_depend_on_the_size(
         start += size
     assert len(set(counts)) == 1, counts
     assert warehouse.verify("v").is_right
+
+
+def test_a_slice_of_nulls_is_asked_for_as_such(spark: SparkSession, tmp_path: Path) -> None:
+    """A row that shows NULL goes only if no other one shows it: the source finds NULL by NULL."""
+    program = selfmaint.parse(".decl r(x: string, y: long) .decl s(y: long) v(X) :- r(X, Y), s(Y).")
+    rows = {"r": [(None, 1), (None, 2), ("a", 1)], "s": [(1,), (2,)]}
+    source = MemorySource.of_rows(spark, program.relations.values(), rows)
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source)
+    warehouse.load()
+    for y, is_left in ((1, True), (2, False)):
+        gone = spark.createDataFrame([(None, y, "delete")], "x string, y long, change string")
+        source.advance({"r": gone})
+        report = warehouse.apply({"r": gone}).of("v")
+        assert report.cost.questions == 1
+        found = {row["x"] for row in warehouse.view("v").read().collect()}
+        assert found == ({None, "a"} if is_left else {"a"})
+        assert warehouse.verify("v").is_right

@@ -178,8 +178,35 @@ def joined(
         *(functions.col(names[var]).alias(f"b{i}") for i, var in enumerate(join.bound)),
         *(functions.col(names[var]).alias(f"w{i}") for i, var in enumerate(join.wanted)),
     )
-    # A set of rows without columns holds one row or none.
-    return answer.distinct() if answer.columns else answer.limit(1)
+    if not answer.columns:  # a set of rows without columns holds one row or none
+        return answer.limit(1)
+    return answer if is_set(join) else answer.distinct()
+
+
+def is_set(join: Join) -> bool:
+    """Whether no two of the join's rows look the same in the answer, by the declared keys.
+
+    It is so if the answer's variables determine every subgoal's row: all its variables, or a key.
+
+    Example:
+        >>> from cq.program import read
+        >>> keys = ".decl r(a: long, b: long) key(a) .decl s(b: long, c: long) key(b) "
+        >>> [is_set(whole(read(keys + f"v({head}) :- r(A, B), s(B, C).").query("v")))
+        ...  for head in ("A, C", "B, C", "A")]
+        [True, False, True]
+    """
+    known = {*join.bound, *join.wanted}
+    left = list(join.subgoals)
+    while determined := [i for i in left if _is_determined(join.query, i, known)]:
+        known.update(var for i in determined for var in join.query.variables[i])
+        left = [i for i in left if i not in determined]
+    return not left
+
+
+def _is_determined(query: Query, subgoal: int, known: set[Var]) -> bool:
+    atom = query.atoms[subgoal]
+    keys = (*query.by_name[atom.predicate].keys, tuple(range(len(atom.terms))))
+    return any(all(isinstance(t := atom.terms[i], Const) or t in known for i in k) for k in keys)
 
 
 def joined_on(
