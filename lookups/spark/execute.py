@@ -230,10 +230,11 @@ class _Run:
 
     def look_up(self) -> None:
         names = self.names
-        keys = names.kept(names.together([self.keys(subgoal) for subgoal in self.order]).distinct())
-        spans = ranges(names, self.families, keys)
-        if not spans:
-            self.evidence = keys.selectExpr("0 AS f", "k", "k AS g", "0L AS n")
+        asked = [frame for i in self.order if (frame := self.keys(i)) is not None]
+        keys = names.kept(names.together(asked).distinct()) if asked else None
+        spans = {} if keys is None else ranges(names, self.families, keys)
+        if keys is None or not spans:
+            self.evidence = self.no_evidence()
             return
         view = numbered(self.view, "h")
         found = scan(names, self.families, view, keys, spans).localCheckpoint(eager=False)
@@ -241,8 +242,13 @@ class _Run:
         names.is_small = found.count() <= MOST_EVIDENCE and names.is_small
         self.evidence = names.gathered(found)
 
-    def keys(self, subgoal: int) -> DataFrame:
-        """Every key that a change of this subgoal may be looked up by."""
+    def no_evidence(self) -> DataFrame:
+        nothing = self.parts[self.order[0]].frame.where("false")
+        row = self.names.mask({})
+        return nothing.selectExpr("0 AS f", f"{row} AS k", f"{row} AS g", "0L AS n")
+
+    def keys(self, subgoal: int) -> DataFrame | None:
+        """Every key that a change of this subgoal may be looked up by; None without a lookup."""
         changed = self.parts[subgoal]
         inserts = f"insert AND {LOOKED_UP}"
         deletes = f"NOT insert AND {OPEN if can_be_stuck(changed, self.parts) else LOOKED_UP}"
@@ -259,7 +265,7 @@ class _Run:
             for way in piece.ways:
                 key = self.key_struct(self.families.of(way.family).pattern, way.key)
                 structs.append(if_(f"{inserts} AND {is_left(case)} AND {way.condition}", key))
-        return exploded(changed.frame, (), structs)
+        return exploded(changed.frame, (), structs) if structs else None
 
     def key_struct(self, pattern: tuple[int, ...], key: Sql) -> Sql:
         return f"named_struct('p', {self.families.patterns.index(pattern)}, 'k', {key})"

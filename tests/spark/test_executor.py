@@ -13,6 +13,7 @@ from property_tests.strategies import FLAVOURS, Flavour
 from tests.spark.worlds import (
     VALUES,
     Scenario,
+    halves,
     packed,
     reference,
     run,
@@ -53,6 +54,24 @@ def check(spark: SparkSession, scenario: Scenario) -> None:
 @pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.name)
 def test_packed_batches_equal_the_reference(spark: SparkSession, flavour: Flavour) -> None:
     check(spark, packed(flavour, 7, 3, 40, "long"))
+
+
+@pytest.mark.parametrize(
+    "flavour",
+    [flavour for flavour in FLAVOURS if not flavour.foreign_keys][::3],
+    ids=lambda flavour: flavour.name,
+)
+def test_batches_of_one_kind_equal_the_reference(spark: SparkSession, flavour: Flavour) -> None:
+    """What a batch does not have is not planned for."""
+    for half in halves(packed(flavour, 11, 3, 20, "long")):
+        check(spark, half)
+
+
+def test_insertions_alone_may_need_no_lookup(spark: SparkSession) -> None:
+    text = ".decl t(x: long, y: long) key(x)  v(X, Y) :- t(X, Y)."
+    before = {"t": frozenset({(1, 1)})}
+    after = {"t": frozenset({(1, 1), (2, 2)})}
+    check(spark, Scenario(text, before, after, (("t", "insert", (2, 2)),)))
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS[::3], ids=lambda flavour: flavour.name)

@@ -80,6 +80,21 @@ class Scenario:
         return query if query.head else replace(query, head=(Const(True),))
 
 
+def halves(scenario: Scenario) -> tuple[Scenario, Scenario]:
+    """Its deletions alone, then its insertions alone; not where foreign keys tie them together."""
+    deletes = tuple(change for change in scenario.changes if change[1] == "delete")
+    inserts = tuple(change for change in scenario.changes if change[1] == "insert")
+    gone = {(relation, row) for relation, _, row in deletes}
+    between = {
+        name: frozenset(row for row in rows if (name, row) not in gone)
+        for name, rows in scenario.before.items()
+    }
+    return (
+        Scenario(scenario.text, scenario.before, between, deletes),
+        Scenario(scenario.text, between, scenario.after, inserts),
+    )
+
+
 def packed(flavour: Flavour, seed: int, size: int, count: int, kind: str) -> Scenario:
     """Several batches for one random view, as one batch."""
     cases = batches_of_one_world(flavour, seed, size, count)
