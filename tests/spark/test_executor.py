@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,16 +51,21 @@ def check(spark: SparkSession, scenario: Scenario) -> None:
     assert said_on_spark(found.decided) == said, scenario
 
 
+def sampled(flavours: Iterable[Flavour]) -> list[object]:
+    """Every third flavour, of which most only run where there is time."""
+    return [
+        pytest.param(flavour, id=flavour.name, marks=[pytest.mark.slow] if number % 9 else [])
+        for number, flavour in enumerate(flavours)
+        if number % 3 == 0
+    ]
+
+
 @pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.name)
 def test_packed_batches_equal_the_reference(spark: SparkSession, flavour: Flavour) -> None:
     check(spark, packed(flavour, 7, 3, 40, "long"))
 
 
-@pytest.mark.parametrize(
-    "flavour",
-    [flavour for flavour in FLAVOURS if not flavour.foreign_keys][::3],
-    ids=lambda flavour: flavour.name,
-)
+@pytest.mark.parametrize("flavour", sampled(f for f in FLAVOURS if not f.foreign_keys))
 def test_batches_of_one_kind_equal_the_reference(spark: SparkSession, flavour: Flavour) -> None:
     """What a batch does not have is not planned for."""
     for half in halves(packed(flavour, 11, 3, 20, "long")):
@@ -74,7 +79,7 @@ def test_insertions_alone_may_need_no_lookup(spark: SparkSession) -> None:
     check(spark, Scenario(text, before, after, (("t", "insert", (2, 2)),)))
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS[::3], ids=lambda flavour: flavour.name)
+@pytest.mark.parametrize("flavour", sampled(FLAVOURS))
 def test_slices_alone_complete_every_batch(spark: SparkSession, flavour: Flavour) -> None:
     """A source that knows only rows of the view gives the same view, with no other question."""
     scenario = packed(flavour, 7, 3, 40, "long")
