@@ -115,9 +115,8 @@ class Warehouse:
             InputError: RT402, the source does not hold a relation.
         """
         require(spark)
-        held = program.relations.keys() if source is None else source.relations
-        if missing := sorted(program.relations.keys() - held):
-            assert source is not None
+        missing = [] if source is None else sorted(program.relations.keys() - source.relations)
+        if source is not None and missing:
             raise InputError(
                 "RT402",
                 f"source `{source.name}` holds no relation `{missing[0]}`",

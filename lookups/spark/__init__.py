@@ -4,6 +4,7 @@
     evidence   one scan of the view that answers every lookup of the batch, with counts
     rounds     subgoal by subgoal, in the order of the reference: verdicts and what they change
     chances    the second chance: the batch, the settled view, and what is left for the source
+    misses     what the source is asked, and the view's change put together
     counts     the verdicts and the rows that the view gains and loses, counted
 
 Law: for every batch, verdicts, reasons, questions and rows are those of `lookups.maintain`. Nothing
@@ -14,7 +15,8 @@ Only this package imports pyspark, and of the product only `selfmaint` imports t
 """
 
 from lookups.spark.counts import Counts, Tally
-from lookups.spark.execute import Ask, Decided, Maintained, maintain
+from lookups.spark.execute import Decided, Maintained, maintain
+from lookups.spark.misses import Ask
 from lookups.spark.parts import Changes
 
 __all__ = ["Ask", "Changes", "Counts", "Decided", "Maintained", "Tally", "maintain"]
