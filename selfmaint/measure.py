@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
@@ -49,9 +49,9 @@ class JobCount:
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        context = getattr(spark, "sparkContext", None)
-        self._context = context
-        self._group: str | None = None
+        self._context = getattr(spark, "sparkContext", None)
+        self._is_own = False
+        self._groups: list[str] = []
         self._seen: set[int] = set()
         self._total = 0
 
@@ -62,20 +62,46 @@ class JobCount:
             yield
             return
         given = context.getLocalProperty(JOB_GROUP)
-        self._group = given or f"selfmaint-{uuid4()}"
         if given:
+            self._groups = [given]
             self._seen = self._known()
             yield
             return
-        context.setLocalProperty(JOB_GROUP, self._group)
-        try:
+        self._is_own = True
+        with self._new_group():
             yield
+
+    @contextmanager
+    def aside(self) -> Iterator[Callable[[], int | None]]:
+        """Count the jobs of this thread, one of several that work for the block, on their own.
+
+        What this gives tells how many there are so far. They cannot be told apart under the
+        caller's group. They are part of the block's total.
+        """
+        if self._context is None or not self._is_own:
+            yield lambda: None
+            return
+        with self._new_group() as group:
+            yield lambda: len(self._jobs(group))
+
+    @contextmanager
+    def _new_group(self) -> Iterator[str]:
+        context, group = self._context, f"selfmaint-{uuid4()}"
+        assert context is not None
+        before = context.getLocalProperty(JOB_GROUP)
+        self._groups.append(group)
+        context.setLocalProperty(JOB_GROUP, group)
+        try:
+            yield group
         finally:
-            context.setLocalProperty(JOB_GROUP, None)
+            context.setLocalProperty(JOB_GROUP, before)
+
+    def _jobs(self, group: str) -> list[int]:
+        assert self._context is not None
+        return list(self._context.statusTracker().getJobIdsForGroup(group))
 
     def _known(self) -> set[int]:
-        assert self._context is not None
-        return set(self._context.statusTracker().getJobIdsForGroup(self._group))
+        return {job for group in self._groups for job in self._jobs(group)}
 
     def more(self) -> int | None:
         """How many jobs there were since the last call, or since the block began."""

@@ -42,6 +42,9 @@ class ViewReport:
         version: the version of the view's table with the batch.
         counts: the changes, by relation, verdict and rule.
         lookups: the lookups that were made.
+        files_read, files: how many files of the view's table they were made in, of how many. What
+            is left out cannot hold what was looked up, by the least and greatest values that Delta
+            keeps for each file.
         cost: what the source was asked, and what that took.
         traditional: an estimate of what the source would have been asked by a warehouse that looks
             nothing up: one question per changed subgoal for the rows of the other subgoals, with
@@ -63,6 +66,8 @@ class ViewReport:
     version: int
     counts: tuple[Count, ...] = ()
     lookups: int = 0
+    files_read: int = 0
+    files: int = 0
     cost: Cost = field(default_factory=Cost)
     traditional: Cost = field(default_factory=Cost)
     inserted: int = 0
@@ -161,8 +166,8 @@ class Report:
 
 
 _FIGURES: Final = (
-    "changes", "decided\nhere", "lookups", "asked", "avoided", "received", "rows +", "rows -",
-    "jobs", "all s", "source s",
+    "changes", "decided\nhere", "lookups", "files\nread", "asked", "avoided", "received",
+    "rows +", "rows -", "jobs", "all s", "source s",
 )  # fmt: skip
 
 
@@ -192,6 +197,7 @@ def _figures(view: ViewReport) -> list[str]:
         rounded(view.changes()),
         rounded(view.decided_here),
         rounded(view.lookups),
+        f"{rounded(view.files_read)}/{rounded(view.files)}",
         rounded(view.cost.questions),
         rounded(view.questions_avoided),
         f"{rounded(view.cost.bytes_sent)}B",
@@ -226,8 +232,9 @@ _COST: Final = (
 _REPORT: Final = (
     "struct<"
     f"verdicts: struct<{', '.join(f'`{kind}`: bigint' for kind in Kind)}>, lookups: bigint, "
-    f"cost: {_COST}, traditional: {_COST}, questions_avoided: bigint, inserted: bigint, "
-    "deleted: bigint, jobs: bigint, seconds: double, seconds_saved: double, "
+    f"files_read: bigint, files: bigint, cost: {_COST}, traditional: {_COST}, "
+    "questions_avoided: bigint, inserted: bigint, deleted: bigint, jobs: bigint, "
+    "seconds: double, seconds_saved: double, "
     "stages: array<struct<name: string, seconds: double>>>"
 )
 
@@ -258,6 +265,8 @@ def report_columns(journal: DataFrame) -> DataFrame:
         "is_changed",
         *map(kind_column, Kind),
         "r.lookups",
+        "r.files_read",
+        "r.files",
         "r.cost.questions",
         "r.questions_avoided",
         "r.cost.keys_sent",

@@ -38,6 +38,11 @@ class Stored:
     def of(cls, view: View, table: ViewTable) -> Stored:
         return cls(view.name, _with_column(view.query), _with_column(view.normal), table)
 
+    @property
+    def relations(self) -> frozenset[str]:
+        """What the view depends on."""
+        return frozenset(atom.predicate for atom in self.query.atoms)
+
 
 def _with_column(query: Query) -> Query:
     """A table has at least one column: that of a view without columns holds `true`."""

@@ -8,9 +8,9 @@
 A view may also have a loader instead of the source (`Warehouse.maintains`), and batches may come
 from a stream (`Warehouse.batch_writer`).
 
-A batch is decided view by view from the view's own rows (`lookups.spark`), the source is asked for
-what is left, and each view changes in one commit. A batch that was applied is recognised before any
-work, so after an error the same batch is applied again.
+A batch is decided for each view from the view's own rows (`lookups.spark`), the source is asked for
+what is left, and then each view changes in one commit. A batch that was applied is recognised
+before any work, so after an error the same batch is applied again.
 """
 
 from __future__ import annotations
@@ -20,33 +20,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from cq.diagnostics import CodedError, InputError, did_you_mean, shorten
+from cq.diagnostics import InputError, did_you_mean, shorten
 from cq.printer import print_relation
-from selfmaint.counting import unused, verdicts
+from selfmaint.deciding import Decision, Task, decide_all, require_version
+from selfmaint.errors import RuntimeStateError
 from selfmaint.loaders import BatchWriter, Loader, Splitting, of_relation
-from selfmaint.measure import JobCount, StageClock
+from selfmaint.measure import JobCount
 from selfmaint.program import Program
 from selfmaint.report import Report, ViewReport, report_columns
 from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
-from warehouse.batches import Changes, checked
+from warehouse.batches import checked
 from warehouse.columns import struct_type
 from warehouse.requirements import require
-from warehouse.sources import Answer, Cost, Join, LoaderSource, Source, ask, whole
+from warehouse.sources import Cost, LoaderSource, Source, ask, whole
 from warehouse.tables import Commit, Place, State, Store, ViewTable
 from warehouse.tables import Program as StoredProgram
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lookups.spark import Ask
     from warehouse.sources.loader import Loading
 
 SAMPLE: Final = 20
 """How many differing rows `verify` shows."""
-
-
-class RuntimeStateError(CodedError):
-    """A warehouse that cannot do what was asked in the state that it is in."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +153,8 @@ class Warehouse:
 
         The function takes a frame with some of the view's columns, or None, and returns the rows of
         the view with these values in these columns, or all rows. It is called for the slices of the
-        view that nobody here knows, when the sources have the batch, and nothing later. What this
-        makes of it takes batches.
+        view that nobody here knows, when the sources have the batch, and nothing later. The
+        functions of two views may run at the same time. What this makes of it takes batches.
 
         Example:
             @warehouse.maintains("sales")
@@ -246,7 +242,7 @@ class Warehouse:
     def _recomputed(self, stored: Stored, version: int) -> DataFrame:
         join = whole(stored.normal)
         answer = ask(self._source_of(stored.name), join, None, version)
-        _require_version(answer, version, stored.name)
+        require_version(answer, version, stored.name)
         return view_rows(stored, join, answer.frame)
 
     # Batches
@@ -262,8 +258,7 @@ class Warehouse:
         Raises:
             BatchError, ColumnError: the batch is not one; nothing was changed.
             BatchOrderError: WH342, a gap or an older number.
-            SourceError: the source failed; views that are done stay done, and the same batch
-                applied again does the rest.
+            SourceError: the source failed; nothing was changed.
             ConflictError, ForeignWriteError: somebody else writes, or wrote, to a view.
         """
         started = time.monotonic()
@@ -288,20 +283,35 @@ class Warehouse:
             return tuple(map(_replay_of, self._views.values()))
         sources = self._sources()
         changes = checked(self.program.relations, batch)
+        tasks = [
+            Task(
+                stored,
+                states[name],
+                stored.table.read(states[name].version),
+                sources[name],
+                name in self._loaders,
+            )
+            for name, stored in self._views.items()
+            if places[name] is not Place.REPLAY
+        ]
+        decisions = {
+            decision.task.stored.name: decision
+            for decision in decide_all(self.spark, tasks, changes, number, jobs)
+        }
         reports, commits = [], {}
         jobs.more()
-        for stored in self._views.values():
-            if places[stored.name] is Place.REPLAY:
+        for name, stored in self._views.items():
+            if name not in decisions:
                 reports.append(_replay_of(stored))
                 continue
-            report, commit = self._maintain(
-                stored, sources[stored.name], states[stored.name], changes, number
-            )
-            report = replace(report, jobs=jobs.more())
+            report, commit = self._commit(decisions[name], number)
+            more = jobs.more()
+            if more is not None and report.jobs is not None:
+                report = replace(report, jobs=report.jobs + more)
             reports.append(report)
             # The report goes into the journal with the batch: one commit for both.
             info = {**commit.info, "report": report.as_dict()}
-            commits[stored.name] = replace(commit, info=info)
+            commits[name] = replace(commit, info=info)
         self._store.record(number, commits)
         return tuple(reports)
 
@@ -319,70 +329,33 @@ class Warehouse:
         least = min(number for number in seen if number is not None)
         return least + 1
 
-    def _maintain(
-        self,
-        stored: Stored,
-        source: Source,
-        state: State,
-        changes: Mapping[str, Changes],
-        number: int,
-    ) -> tuple[ViewReport, Commit]:
-        from lookups.spark import maintain
-
-        table = stored.table
-        clock = StageClock()
-        costs: list[Cost] = []
-
-        def answer(asked: Ask, keys: DataFrame | None) -> DataFrame:
-            join = Join(
-                stored.query,
-                asked.subgoals,
-                asked.comparisons,
-                asked.bound,
-                asked.wanted,
-                asked.is_slice,
-            )
-            with clock.stage("source"):
-                found = ask(source, join, keys, number)
-            _require_version(found, number, stored.name)
-            costs.append(found.cost)
-            self._asked += found.cost
-            return found.frame
-
-        used = {atom.predicate for atom in stored.query.atoms}
-        if not used & changes.keys():
-            counts = tuple(unused(changes))
-            commit = table.commit(state.version, number, inserts=None, deletes=None, info={})
-            return ViewReport(stored.name, state.version, counts), commit
-        with clock.stage("decide"):
-            done = maintain(
-                stored.query,
-                table.read(state.version),
-                changes,
-                answer,
-                by_slices=stored.name in self._loaders,
-            )
-        others = {name: c for name, c in changes.items() if name not in used}
-        report = ViewReport(
-            stored.name,
-            state.version,
-            (*verdicts(done.counts), *unused(others)),
-            done.counts.lookups,
-            sum(costs, Cost()),
-            self._traditional(source, done.counts.asking),
-            done.counts.inserted,
-            done.counts.deleted,
+    def _commit(self, decision: Decision, number: int) -> tuple[ViewReport, Commit]:
+        task, done = decision.task, decision.done
+        table, version = task.stored.table, task.state.version
+        report = ViewReport(task.stored.name, version, decision.counts, jobs=decision.jobs)
+        if done is None:
+            commit = table.commit(version, number, inserts=None, deletes=None, info={})
+            return report, commit
+        self._asked += decision.cost
+        report = replace(
+            report,
+            lookups=done.counts.lookups,
+            files_read=decision.files_read,
+            files=decision.files,
+            cost=decision.cost,
+            traditional=self._traditional(task.source, done.counts.asking),
+            inserted=done.counts.inserted,
+            deleted=done.counts.deleted,
         )
-        info = {"verdicts": report.verdicts, "questions": len(done.asks)}
-        with clock.stage("commit"):
+        with decision.clock.stage("commit"):
             commit = table.commit(
-                state.version,
+                version,
                 number,
                 inserts=done.inserts if done.counts.inserted else None,
                 deletes=done.deletes if done.counts.deleted else None,
-                info=info,
+                info={"verdicts": report.verdicts, "questions": len(done.asks)},
             )
-        return replace(report, version=commit.version, stages=clock.stages()), commit
+        return replace(report, version=commit.version, stages=decision.clock.stages()), commit
 
     def _traditional(self, source: Source, asking: Mapping[int, int]) -> Cost:
         """See `ViewReport.traditional`.
@@ -475,13 +448,3 @@ class Warehouse:
 
 def _replay_of(stored: Stored) -> ViewReport:
     return ViewReport(stored.name, stored.table.known.version, is_replay=True)
-
-
-def _require_version(answer: Answer, version: int, view: str) -> None:
-    if answer.version > version:
-        raise RuntimeStateError(
-            "RT404",
-            f"the source answered as of version {answer.version}, but the batch ends at version "
-            f"{version}. View `{view}` is unchanged",
-            f"apply the changes up to version {answer.version} as one batch with that number",
-        )

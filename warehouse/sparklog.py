@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import IO, Final
 
 LOG: Final = "SELFMAINT_SPARK_LOG"
@@ -47,16 +48,34 @@ def silence_query_errors() -> None:
         logger.setLevel(logging.CRITICAL)
 
 
+class _Silence:
+    """The blocks that are silent now, and the levels to go back to after the last."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.blocks = 0
+        self.levels: list[int] = []
+
+
+_silence = _Silence()
+
+
 @contextmanager
 def silent_query_errors() -> Iterator[None]:
-    """The same for a block in which an error is expected."""
-    levels = [(logger, logger.level) for logger in _query_error_loggers()]
-    silence_query_errors()
+    """The same for a block in which an error is expected; for all threads while one is in it."""
+    with _silence.lock:
+        if not _silence.blocks:
+            _silence.levels = [logger.level for logger in _query_error_loggers()]
+            silence_query_errors()
+        _silence.blocks += 1
     try:
         yield
     finally:
-        for logger, level in levels:
-            logger.setLevel(level)
+        with _silence.lock:
+            _silence.blocks -= 1
+            if not _silence.blocks:
+                for logger, level in zip(_query_error_loggers(), _silence.levels, strict=True):
+                    logger.setLevel(level)
 
 
 def _query_error_loggers() -> list[logging.Logger]:

@@ -81,38 +81,39 @@ def ranges(names: Names, families: Families, keys: DataFrame) -> dict[int, Range
     return found
 
 
-def within(spans: Mapping[int, Range]) -> Column | None:
-    """What every row that a lookup can find fulfils, from the keys alone; None if that is nothing.
+def pruned(view: DataFrame, spans: Mapping[int, Range]) -> DataFrame:
+    """The rows that lie within the ends of the keys: every row that a lookup can find.
 
     So Delta can leave out files. The ends are values of the batch: they become literals, not text.
+
+    Args:
+        view: its rows, with columns by position.
     """
     arms = []
     for span in spans.values():
         if not span.ends:
-            return None
+            return view
         sides = (
             sf.col(f"h{i}").between(sf.lit(low), sf.lit(high))
             for i, (low, high) in span.ends.items()
         )
         arms.append(reduce(Column.__and__, sides))
-    return reduce(Column.__or__, arms)
+    return view.where(reduce(Column.__or__, arms))
 
 
 def scan(
     names: Names,
     families: Families,
-    view: DataFrame,
+    rows: DataFrame,
     keys: DataFrame,
     spans: Mapping[int, Range],
 ) -> DataFrame:
     """The evidence that the view holds about these keys.
 
     Args:
-        view: its rows, with columns by position.
+        rows: the view, as far as `pruned` leaves it.
         keys: distinct `p`, `k`: the number of a pattern and a masked key.
     """
-    pruning = within(spans)
-    rows = view if pruning is None else view.where(pruning)
     patterns = families.patterns
     for p, span in spans.items():
         rows = _marked(names, rows, keys, p, patterns[p], span.keys)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -31,7 +32,7 @@ from lookups.spark.columns import (
     with_columns,
 )
 from lookups.spark.counts import Counts, count
-from lookups.spark.evidence import at, ranges, scan
+from lookups.spark.evidence import at, pruned, ranges, scan
 from lookups.spark.misses import Answering, Ask, Misses
 from lookups.spark.parts import LOOKED_UP, OPEN, Changed, Changes, Kinds, parts_of
 from lookups.spark.probes import Families, Probes, no_probes, probes_of
@@ -83,6 +84,14 @@ class Maintained:
     asks: tuple[Ask, ...]
 
 
+Reading: TypeAlias = Callable[[DataFrame], None]
+"""Told which part of the view a batch is looked up in: as much as the ends of its keys leave."""
+
+
+def _unheeded(part: DataFrame) -> None:
+    pass
+
+
 MOST_SMALL = 20_000
 """Changes of a batch that one task works through faster than several share them out."""
 
@@ -97,6 +106,7 @@ def maintain(
     answer: Answering,
     *,
     by_slices: bool = False,
+    reading: Reading = _unheeded,
 ) -> Maintained:
     """Bring a view from its state before a batch to the state after it.
 
@@ -107,11 +117,12 @@ def maintain(
         by_slices: `answer` knows only whole rows of the view. An insertion that nobody here can
             complete is then asked for as a missed deletion is: the slice of the view that shows
             its values.
+        reading: told what is about to be read, if the view is looked into at all.
     """
     used = {atom.predicate for atom in query.atoms}
     mine = {name: found for name, found in changes.items() if name in used}
     size = sum(found.inserts + found.deletes for found in mine.values())
-    run = _Run(query, view, mine, answer, size <= MOST_SMALL, by_slices)
+    run = _Run(query, view, mine, answer, size <= MOST_SMALL, by_slices, reading)
     if not run.order:
         return Maintained(view.limit(0), view.limit(0), Counts((), 0, {}, {}, 0, 0), (), ())
     run.prepare()
@@ -135,6 +146,7 @@ class _Run:
     answer: Answering
     is_small: bool
     by_slices: bool
+    reading: Reading
     families: Families = field(default_factory=Families)
     parts: dict[int, Changed] = field(default_factory=dict)
     left: dict[int, tuple[tuple[Case, Piece], ...]] = field(default_factory=dict)
@@ -196,8 +208,9 @@ class _Run:
         if keys is None or not spans:
             self.evidence = self.no_evidence()
             return
-        view = numbered(self.view, "h")
-        found = scan(names, self.families, view, keys, spans).localCheckpoint(eager=False)
+        rows = pruned(numbered(self.view, "h"), spans)
+        self.reading(rows)
+        found = scan(names, self.families, rows, keys, spans).localCheckpoint(eager=False)
         # A small batch may still meet many rows, of a customer with very many orders.
         names.is_small = found.count() <= MOST_EVIDENCE and names.is_small
         self.evidence = names.gathered(found)

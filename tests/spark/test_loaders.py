@@ -10,7 +10,7 @@ import pytest
 
 import selfmaint
 from selfmaint import Warehouse
-from selfmaint.warehouse import RuntimeStateError
+from selfmaint.errors import RuntimeStateError
 from tests.spark.conftest import spark_kind
 from warehouse.columns import ColumnError
 

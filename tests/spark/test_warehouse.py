@@ -9,17 +9,28 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
 
 import selfmaint
+from selfmaint.errors import RuntimeStateError
 from selfmaint.measure import JOB_GROUP
-from selfmaint.warehouse import RuntimeStateError, Warehouse
+from selfmaint.warehouse import Warehouse
 from tests.spark.conftest import Jobs
 from warehouse.batches import BatchError, Changes, checked, netted
 from warehouse.columns import ColumnError, struct_type
-from warehouse.sources import Cost, Fault, MemorySource, SimulatedSource, SourceError, VirtualClock
+from warehouse.sources import (
+    Answer,
+    Cost,
+    Fault,
+    Join,
+    MemorySource,
+    SimulatedSource,
+    SourceError,
+    VirtualClock,
+)
 from warehouse.tables import (
     BatchOrderError,
     ConflictError,
@@ -248,13 +259,46 @@ def test_a_source_that_fails_is_asked_again_by_the_same_batch(shop: Shop) -> Non
     batch = shop.batch(orders=[("+", 8, 8, 2, DAY)])
     shop.advance(batch)
     first = shop.source.questions + 1
-    shop.source.faults = {first + n: Fault.ERROR for n in range(3)}
+    # Two views ask, side by side, three times each.
+    shop.source.faults = {first + n: Fault.ERROR for n in range(6)}
+    before = {name: shop.rows(name) for name in shop.warehouse.views}
     with pytest.raises(SourceError, match="WH333"):
         shop.warehouse.apply(batch)
+    assert {name: shop.rows(name) for name in shop.warehouse.views} == before
     shop.source.faults = {}
     shop.warehouse.apply(batch)
     assert (8, 8, "Eve", "EU", 2, "toys", DAY) in shop.rows("sales")
     shop.check()
+
+
+class Meeting(SimulatedSource):
+    """A source that answers a question about one view only when it has one about another."""
+
+    def answer(self, join: Join, keys: DataFrame | None, version: int) -> Answer:
+        self.questioners.wait(timeout=120)
+        return super().answer(join, keys, version)
+
+    questioners = Barrier(1)
+
+
+def test_views_are_decided_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
+    program = selfmaint.parse("""
+    .decl r(x: long, y: long)
+    .decl s(y: long, z: long)
+    first(X, Z) :- r(X, Y), s(Y, Z).
+    second(Y, Z) :- r(X, Y), s(Y, Z).
+    """)
+    memory = MemorySource.of_rows(spark, program.relations.values(), {"s": [(1, 2)]})
+    source = Meeting(memory, clock=VirtualClock())
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source)
+    warehouse.load()
+    source.questioners = Barrier(2)
+    batch = {"r": spark.createDataFrame([(0, 1, "insert")], "x long, y long, change string")}
+    memory.advance(batch)
+    report = warehouse.apply(batch)
+    assert [view.cost.questions for view in report.views] == [1, 1]
+    assert [tuple(row) for row in warehouse.view("first").read().collect()] == [(0, 2)]
+    assert [tuple(row) for row in warehouse.view("second").read().collect()] == [(1, 2)]
 
 
 def test_a_view_that_somebody_else_wrote_to_is_refused_and_repaired(shop: Shop) -> None:
@@ -357,6 +401,8 @@ def test_reports_are_kept(spark: SparkSession, tmp_path: Path) -> None:
         "self_maintained": 1,
         "miss": 3,
         "lookups": v.lookups,
+        "files_read": v.files_read,
+        "files": v.files,
         "questions": 1,
         "questions_avoided": 0,
         "keys_sent": 2,

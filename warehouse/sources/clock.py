@@ -33,28 +33,35 @@ class Clock(Protocol):
 
 
 class VirtualClock:
-    """A clock for tests: waiting takes no time and is exact."""
+    """A clock for tests: waiting takes no time and is exact. All threads wait one after another."""
 
     def __init__(self) -> None:
         self._now = 0.0
-        self._deadlines: list[float] = []
+        self._moving = threading.Lock()
+        self._own = _Deadlines()
 
     def now(self) -> float:
         return self._now
 
     def sleep(self, seconds: float) -> None:
-        until = self._now + seconds
-        deadline = min(self._deadlines, default=until)
-        self._now = min(until, deadline)
+        with self._moving:
+            until = self._now + seconds
+            deadline = min(self._own.deadlines, default=until)
+            self._now = min(until, deadline)
         if until > deadline:
             raise TimeoutError
 
     def within(self, seconds: float, work: Callable[[], T], spark: SparkSession | None) -> T:
-        self._deadlines.append(self._now + seconds)
+        self._own.deadlines.append(self._now + seconds)
         try:
             return work()
         finally:
-            self._deadlines.pop()
+            self._own.deadlines.pop()
+
+
+class _Deadlines(threading.local):
+    def __init__(self) -> None:
+        self.deadlines: list[float] = []
 
 
 class RealClock:

@@ -99,6 +99,8 @@ class Source(Protocol):
     def answer(self, join: Join, keys: DataFrame | None, version: int) -> Answer:
         """The rows of `join` for `keys`, as of `version` or a later one that it names.
 
+        Several threads may ask at the same time.
+
         Args:
             keys: columns as `Join.key_schema`; None if no variable is bound.
         Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from warehouse.sources.clock import Clock, RealClock
@@ -59,6 +60,7 @@ class SimulatedSource:
         self.faults = dict(faults)
         self.newest_only = newest_only
         self.questions = 0
+        self._counting = Lock()
 
     @property
     def name(self) -> str:
@@ -72,8 +74,9 @@ class SimulatedSource:
         return self.source.version()
 
     def answer(self, join: Join, keys: DataFrame | None, version: int) -> Answer:
-        self.questions += 1
-        fault = self.faults.get(self.questions)
+        with self._counting:
+            self.questions += 1
+            fault = self.faults.get(self.questions)
         started = self.clock.now()
         if fault is Fault.ERROR:
             self.clock.sleep(self.latency)

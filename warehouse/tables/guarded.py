@@ -134,6 +134,14 @@ class GuardedTable:
             _ = frame.schema  # a Connect session finds out only now
         return frame
 
+    def files(self) -> int:
+        """How many files the newest version consists of."""
+        with self._translated():
+            (row,) = (
+                self.spark.sql(f"DESCRIBE DETAIL {self.identifier}").select("numFiles").collect()
+            )
+        return int(row["numFiles"])
+
     def newest(self) -> int:
         """The newest version, without a Spark job.
 

@@ -150,6 +150,10 @@ class ViewTable:
         """The rows, now or at a version."""
         return self._table.read(version)
 
+    def files(self) -> int:
+        """How many files hold the rows now."""
+        return self._table.files()
+
     def commit(
         self,
         expected: int,

@@ -21,6 +21,8 @@ SALES = ViewReport(
         Count("orders", "insert", "miss", "source", 12),
     ),
     2_469_158,
+    3,
+    1_024,
     Cost(1, 12, 7, 60_000, 0.25, 345_678),
     Cost(3, 1_000_000, seconds=12.5),
     1_234_574,
@@ -78,7 +80,7 @@ def test_the_table_fits_a_screen() -> None:
     lines = text_of(report_table([REPORT, REPORT])).splitlines()
     assert max(map(len, lines)) <= WIDEST
     text = "\n".join(lines)
-    for figure in ("1.23M", "2.47M", "346kB", "31", "14.0", "12.25"):
+    for figure in ("1.23M", "2.47M", "3/1,024", "346kB", "31", "14.0", "12.25"):
         assert figure in text
     assert "…" not in text
     assert sum("replay" in line for line in lines) == 2
@@ -145,9 +147,26 @@ def test_jobs_have_a_group_of_their_own_unless_the_caller_has_one() -> None:
     jobs = JobCount(spark)
     with jobs.counting():
         assert spark.group == "mine"
-        spark.run(3)
+        with jobs.aside() as count:
+            assert spark.group == "mine"
+            spark.run(3)
+            assert count() is None
         assert jobs.total() == 1
     assert spark.group == "mine"
+
+
+def test_jobs_of_a_thread_beside_others_are_counted_apart_and_in_the_total() -> None:
+    spark: Any = Tracker(None, {})
+    jobs = JobCount(spark)
+    with jobs.counting():
+        spark.run(1)
+        own = spark.group
+        with jobs.aside() as count:
+            spark.run(2, 3)
+            assert count() == 2
+        assert spark.group == own
+        assert (jobs.more(), jobs.total()) == (3, 3)
+    assert spark.group is None
 
 
 def test_no_jobs_are_counted_where_there_is_no_tracker() -> None:

@@ -1,0 +1,170 @@
+"""What a batch does to the views of a warehouse, before anything is committed.
+
+Deciding a view is mostly planning, which keeps one core of the driver busy, and asking, which keeps
+none busy. So several views are decided side by side, each in a thread of its own. They only read:
+nothing is committed until every view is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from selfmaint.counting import unused, verdicts
+from selfmaint.errors import RuntimeStateError
+from selfmaint.measure import JobCount, StageClock
+from selfmaint.report import Count
+from selfmaint.stored import Stored
+from warehouse.batches import Changes
+from warehouse.sources import Answer, Cost, Join, Source, ask
+from warehouse.tables import State
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lookups.spark import Ask, Maintained
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+MOST_AT_ONCE: Final = 4
+"""Views that are decided side by side."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A view that a batch is to be decided for.
+
+    Args:
+        state: of its table; the batch is decided on these rows.
+        rows: the view at that version.
+        by_slices: the source knows only whole rows of the view.
+    """
+
+    stored: Stored
+    state: State
+    rows: DataFrame
+    source: Source
+    by_slices: bool
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a batch does to a view.
+
+    Args:
+        counts: the verdicts.
+        done: None if the batch has nothing to do with the view.
+        files_read, files: see `ViewReport`.
+        cost: what the source was asked.
+        clock: of the stages so far.
+        jobs: Spark jobs so far; None if they cannot be told from others.
+    """
+
+    task: Task
+    counts: tuple[Count, ...]
+    done: Maintained | None = None
+    files_read: int = 0
+    files: int = 0
+    cost: Cost = field(default_factory=Cost)
+    clock: StageClock = field(default_factory=StageClock)
+    jobs: int | None = 0
+
+
+def decide_all(
+    spark: SparkSession,
+    tasks: Sequence[Task],
+    changes: Mapping[str, Changes],
+    number: int,
+    jobs: JobCount,
+) -> list[Decision]:
+    """Decide a batch for each of these views, in their order.
+
+    Raises:
+        SourceError, RuntimeStateError: of the first view that could not be decided.
+    """
+    touched = [task for task in tasks if task.stored.relations & changes.keys()]
+    if len(touched) == 1:
+        jobs.more()
+        found = [replace(decide(spark, touched[0], changes, number), jobs=jobs.more())]
+    else:
+
+        def alone(task: Task) -> Decision:
+            with jobs.aside() as count:
+                return replace(decide(spark, task, changes, number), jobs=count())
+
+        found = side_by_side(spark, alone, touched)
+    by_name = {decision.task.stored.name: decision for decision in found}
+    none = tuple(unused(changes))
+    return [by_name.get(task.stored.name, Decision(task, none)) for task in tasks]
+
+
+def decide(
+    spark: SparkSession, task: Task, changes: Mapping[str, Changes], number: int
+) -> Decision:
+    """Decide a batch for one view that it may change."""
+    from pyspark import inheritable_thread_target
+
+    from lookups.spark import maintain
+
+    stored, clock = task.stored, StageClock()
+    costs: list[Cost] = []
+    read: list[Future[list[str]]] = []
+
+    def answer(asked: Ask, keys: DataFrame | None) -> DataFrame:
+        join = Join(
+            stored.query,
+            asked.subgoals,
+            asked.comparisons,
+            asked.bound,
+            asked.wanted,
+            asked.is_slice,
+        )
+        with clock.stage("source"):
+            found = ask(task.source, join, keys, number)
+        require_version(found, number, stored.name)
+        costs.append(found.cost)
+        return found.frame
+
+    # Delta lists the files once more to have them counted: beside the lookups, which take longer.
+    inheriting = inheritable_thread_target(spark)
+    with clock.stage("decide"), ThreadPoolExecutor(1) as beside:
+        files = beside.submit(inheriting(stored.table.files))
+        done = maintain(
+            stored.query,
+            task.rows,
+            changes,
+            answer,
+            by_slices=task.by_slices,
+            reading=lambda part: read.append(beside.submit(inheriting(part.inputFiles))),
+        )
+    others = {name: c for name, c in changes.items() if name not in stored.relations}
+    counts = (*verdicts(done.counts), *unused(others))
+    files_read = sum(len(found.result()) for found in read)
+    return Decision(task, counts, done, files_read, files.result(), sum(costs, Cost()), clock)
+
+
+def require_version(answer: Answer, version: int, view: str) -> None:
+    """Refuse an answer that is as of a later version."""
+    if answer.version > version:
+        raise RuntimeStateError(
+            "RT404",
+            f"the source answered as of version {answer.version}, but the batch ends at version "
+            f"{version}. View `{view}` is unchanged",
+            f"apply the changes up to version {answer.version} as one batch with that number",
+        )
+
+
+def side_by_side(spark: SparkSession, work: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    """What `work` makes of each item; the first error of one, when all have ended.
+
+    It runs with the caller's job group and tags.
+    """
+    from pyspark import inheritable_thread_target
+
+    inheriting = inheritable_thread_target(spark)(work)
+    with ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="selfmaint") as pool:
+        futures = [pool.submit(inheriting, item) for item in items]
+    return [future.result() for future in futures]
