@@ -32,7 +32,7 @@ from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
 from warehouse.batches import checked
 from warehouse.columns import struct_type
 from warehouse.requirements import require
-from warehouse.sources import Cost, LoaderSource, Source, ask, whole
+from warehouse.sources import Cost, LoaderSource, Source, TableSource, ask, read_join, whole
 from warehouse.tables import Commit, Place, State, Store, ViewTable
 from warehouse.tables import Program as StoredProgram
 
@@ -240,8 +240,10 @@ class Warehouse:
         return version
 
     def _recomputed(self, stored: Stored, version: int) -> DataFrame:
-        join = whole(stored.normal)
-        answer = ask(self._source_of(stored.name), join, None, version)
+        join, source = whole(stored.normal), self._source_of(stored.name)
+        if isinstance(source, TableSource):
+            return view_rows(stored, join, read_join(source, join, version))
+        answer = ask(source, join, None, version)
         require_version(answer, version, stored.name)
         return view_rows(stored, join, answer.frame)
 
@@ -380,7 +382,7 @@ class Warehouse:
         state = stored.table.state()
         if state.batch is None:
             raise RuntimeStateError("RT401", f"view `{name}` was not loaded yet", "run `load()`")
-        expected = self._recomputed(stored, state.batch)
+        expected = self._recomputed(stored, state.batch).localCheckpoint(eager=False)
         found = stored.table.read(state.version)
         missing = expected.exceptAll(found).withColumn("difference", sf.lit("missing"))
         surplus = found.exceptAll(expected).withColumn("difference", sf.lit("surplus"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -563,10 +562,7 @@ def test_the_real_clock_gives_up(spark: SparkSession, memory: MemorySource) -> N
     assert rows_of(ask(source, JOIN, keys(spark), 1, limit_seconds=60).frame) == ANSWERS[1]
 
 
-def test_jobs_are_stopped_over_connect(spark: SparkSession) -> None:
-    if os.environ.get("SPARK_TESTS_ON") != "connect":
-        pytest.skip("a classic session cannot stop the jobs of another thread by tag")
-
+def test_jobs_are_stopped_when_time_is_up(spark: SparkSession) -> None:
     def endless() -> int:
         return spark.range(10**12).selectExpr("id % 3 AS a").distinct().count()
 

@@ -4,7 +4,7 @@ source = FederatedSource([DeltaSource.open(spark, path), MemorySource(tables)])
 answer = ask(source, Join(query, subgoals, comparisons, bound, wanted), keys, version=7)
 """
 
-from warehouse.sources.ask import ask
+from warehouse.sources.ask import ask, read_join
 from warehouse.sources.clock import Clock, RealClock, VirtualClock
 from warehouse.sources.delta import DeltaSource
 from warehouse.sources.errors import SourceError
@@ -12,7 +12,7 @@ from warehouse.sources.federated import FederatedSource
 from warehouse.sources.join import Join, joined, whole
 from warehouse.sources.loader import LoaderSource
 from warehouse.sources.memory import MemorySource
-from warehouse.sources.protocol import Answer, Cost, Part, Source
+from warehouse.sources.protocol import Answer, Cost, Part, Source, TableSource
 from warehouse.sources.simulated import Fault, SimulatedSource
 
 __all__ = [
@@ -30,8 +30,10 @@ __all__ = [
     "SimulatedSource",
     "Source",
     "SourceError",
+    "TableSource",
     "VirtualClock",
     "ask",
     "joined",
+    "read_join",
     "whole",
 ]

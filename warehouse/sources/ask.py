@@ -9,8 +9,14 @@ from cq.diagnostics import SelfmaintError
 from warehouse.columns import misfits_of
 from warehouse.sources.clock import Clock, RealClock
 from warehouse.sources.errors import SourceError
-from warehouse.sources.join import Join
-from warehouse.sources.protocol import Answer, Source
+from warehouse.sources.join import Join, joined
+from warehouse.sources.protocol import (
+    Answer,
+    Source,
+    TableSource,
+    checked_tables,
+    require_relations,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,6 +70,18 @@ def ask(
         clock.sleep(pause)
         pause *= 2
     raise AssertionError("the last attempt returns or raises")
+
+
+def read_join(source: TableSource, join: Join, version: int) -> DataFrame:
+    """The rows of a join without keys, not yet computed: who uses them computes them, once.
+
+    Raises:
+        SourceError: as `ask`, without further attempts.
+        ColumnError: the source's relations have not the declared columns.
+    """
+    require_relations(source, join)
+    tables = checked_tables(join, lambda relation: source.read(relation, version))
+    return joined(join, tables)
 
 
 def checked(source: Source, join: Join, version: int, answer: Answer) -> Answer:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import uuid4
 
@@ -68,9 +69,7 @@ class RealClock:
     """The clock on the wall.
 
     Work with a time limit runs in a thread of its own, which is left alone when time is up: its
-    `sleep` ends, but other waiting may go on behind the scenes. Over Spark Connect its Spark jobs
-    are stopped as well. A classic session stops the jobs of a tag only for the thread that runs
-    them, so that a job which has begun there runs to its end.
+    `sleep` ends and its Spark jobs are stopped, but other waiting may go on behind the scenes.
     """
 
     def __init__(self) -> None:
@@ -98,25 +97,42 @@ class RealClock:
             except BaseException as error:  # noqa: BLE001  raised again below, in the caller's thread
                 errors.append(error)
 
-        # The thread inherits the tag, and with it all its jobs are found.
-        tag = f"selfmaint-{uuid4()}"
-        if spark is not None:
-            spark.addTag(tag)
-        try:
+        with _tagged(spark) as stop:
             thread = _thread(run, spark)
             thread.start()
             thread.join(seconds)
             if thread.is_alive():
                 given_up.set()
-                if spark is not None:
-                    spark.interruptTag(tag)
+                stop()
                 raise TimeoutError
-        finally:
-            if spark is not None:
-                spark.removeTag(tag)
         if errors:
             raise errors[0]
         return results[0]
+
+
+@contextmanager
+def _tagged(spark: SparkSession | None) -> Iterator[Callable[[], object]]:
+    """A tag for the jobs of this thread and of those that it starts; what this gives stops them.
+
+    A classic session stops the jobs of a tag only for the thread that runs them; its context stops
+    them for all.
+    """
+    tag = f"selfmaint-{uuid4()}"
+    context = getattr(spark, "sparkContext", None)
+    if spark is None:
+        yield lambda: None
+    elif context is None:
+        spark.addTag(tag)
+        try:
+            yield lambda: spark.interruptTag(tag)
+        finally:
+            spark.removeTag(tag)
+    else:
+        context.addJobTag(tag)
+        try:
+            yield lambda: context.cancelJobsWithTag(tag)
+        finally:
+            context.removeJobTag(tag)
 
 
 def _thread(run: Callable[[], None], spark: SparkSession | None) -> threading.Thread:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from cq.diagnostics import did_you_mean
 from warehouse.columns import check_columns, positional, quoted, struct_type
@@ -108,6 +108,14 @@ class Source(Protocol):
         """
 
 
+@runtime_checkable
+class TableSource(Source, Protocol):
+    """A source whose relations Spark itself can read, as they were at any version it has."""
+
+    def read(self, relation: str, version: int) -> DataFrame:
+        """The rows of a relation as of a version; always the same ones."""
+
+
 def require_relations(source: Source, join: Join) -> None:
     """Refuse a question about a relation that the source does not hold."""
     if missing := [name for name in join.relations if name not in source.relations]:
@@ -139,7 +147,7 @@ def computed(
     """
     require_relations(source, join)
     started = time.monotonic()
-    tables = _checked_tables(join, read)
+    tables = checked_tables(join, read)
     sent = 0
     if keys is not None:
         check_columns(keys, join.key_schema, "the keys")
@@ -188,7 +196,12 @@ def _size(column: str, kind: DataType) -> str:
     return f"{8 if is_short else WIDTHS[name]} * count({column})"
 
 
-def _checked_tables(join: Join, read: Callable[[str], DataFrame]) -> Mapping[str, DataFrame]:
+def checked_tables(join: Join, read: Callable[[str], DataFrame]) -> Mapping[str, DataFrame]:
+    """The relations of a join, each with its columns by position.
+
+    Raises:
+        ColumnError: WH321, if a relation's rows have not the declared columns.
+    """
     tables: dict[str, DataFrame] = {}
     for name in join.relations:
         schema = struct_type(join.query.by_name[name])
