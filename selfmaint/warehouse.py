@@ -187,7 +187,7 @@ class Warehouse:
             changes: the relation that the stream's rows are changes of, with its columns and
                 `change`; or a function from a micro-batch to the batch that it is.
             first: the batch that the stream's first micro-batch is, which Spark numbers 0. A new
-                stream continues an older warehouse with its next number.
+                stream continues an older warehouse with its `next_batch()`.
             order: with a relation, the column to order by: the stream is then a log of changes, of
                 which each micro-batch is applied as its net effect.
         Raises:
@@ -317,9 +317,16 @@ class Warehouse:
         self._store.record(number, commits)
         return tuple(reports)
 
+    def next_batch(self) -> int:
+        """The number of the next batch: what the views have seen, plus one.
+
+        Raises:
+            RuntimeStateError: RT401, nothing was loaded yet.
+        """
+        return self._next(self._store.states())
+
     @staticmethod
     def _next(states: Mapping[str, State]) -> int:
-        """The number of the next batch: what the views have seen, plus one."""
         seen = {state.batch for state in states.values()}
         if None in seen:
             raise RuntimeStateError(

@@ -168,6 +168,7 @@ def test_a_stream_of_changes_is_applied_batch_by_batch(
     history = warehouse.history("notes")
     assert [row["batch"] for row in history.collect()] == [0, 1, 2]
     assert [row["is_changed"] for row in history.collect()] == [True, False, True]
+    assert warehouse.next_batch() == 3
     assert ("late", "south") in rows_of(warehouse)
     assert warehouse.verify("notes").is_right
 
