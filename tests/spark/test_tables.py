@@ -336,6 +336,23 @@ def test_a_batch_without_change_is_one_line_of_the_journal(
     assert Store.open(spark, str(tmp_path), PROGRAM).states() == store.states()
 
 
+def test_what_another_maintainer_recorded_is_learned(spark: SparkSession, tmp_path: Path) -> None:
+    """Batches that change nothing are only in the journal."""
+    nothing: dict[str, Delta] = {"v": (set(), set()), "w": (set(), set())}
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    apply(spark, store, 0, {"v": ({(1, "v")}, set()), "w": ({(1, "w")}, set())})
+    other = Store.open(spark, str(tmp_path), PROGRAM)
+    apply(spark, other, 1, nothing)
+    with pytest.raises(ConflictError):  # it does not know that batch 1 is done
+        apply(spark, store, 1, nothing)
+    assert store.check_batch(1) == {"v": Place.REPLAY, "w": Place.REPLAY}
+    apply(spark, other, 2, nothing)
+    apply(spark, store, 3, nothing)
+    assert store.states() == Store.open(spark, str(tmp_path), PROGRAM).states()
+    with pytest.raises(BatchOrderError, match="expected is batch 4"):
+        store.check_batch(5)
+
+
 def test_a_commit_after_somebody_elses_is_refused(
     spark: SparkSession, table: ViewTable, path: str
 ) -> None:

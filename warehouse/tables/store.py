@@ -18,6 +18,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from warehouse.tables.errors import (
+    BatchOrderError,
+    ConflictError,
     CorruptLogError,
     ForeignWriteError,
     MissingTableError,
@@ -147,8 +149,30 @@ class Store:
             BatchOrderError: WH342, if it is neither for some view.
             TableError: as `ViewTable.state`.
         """
-        seen = self.states() if states is None else states
-        return {name: table.check_batch(number, seen[name]) for name, table in self.views.items()}
+        try:
+            return self._places(number, self.states() if states is None else states)
+        except BatchOrderError:
+            if not self.catch_up():
+                raise
+            return self._places(number, self.states())
+
+    def _places(self, number: int, states: Mapping[str, State]) -> dict[str, Place]:
+        return {name: table.check_batch(number, states[name]) for name, table in self.views.items()}
+
+    def catch_up(self) -> bool:
+        """Learn what another maintainer of this folder has recorded; False if that is nothing.
+
+        A view's own commits are seen by each look at it. A batch that did not change it is only in
+        the journal.
+        """
+        version, recorded = _last_record(self._journal)
+        if version == self._version:
+            return False
+        self._version, self._recorded = version, recorded
+        for name, state in recorded.items():
+            if state.version >= self.views[name].known.version:
+                self.views[name].remember(state)
+        return True
 
     def record(self, batch: int, commits: Mapping[str, Commit]) -> None:
         """Note that a batch is done, in one commit of the journal; also for unchanged views.
@@ -159,7 +183,8 @@ class Store:
             commits: by view. One that is not named had the batch already, before a crash, or
                 has nothing to do with it: its number moves on, too.
         Raises:
-            ConflictError: WH340, if somebody else recorded since this folder was opened.
+            ConflictError: WH340, if another maintainer recorded meanwhile. That is known then,
+                so that the same batch can be applied again.
         """
         states = {name: State(t.known.version, batch) for name, t in self.views.items()}
         if states != self._recorded:
@@ -172,7 +197,11 @@ class Store:
             info = {"views": {name: [s.version, s.batch] for name, s in states.items()}}
             mark = Mark(Kind.RECORD, batch, info)
             frame = _lines_frame(self._journal.spark, lines)
-            self._version = self._journal.append(frame, self._version, mark).version
+            try:
+                self._version = self._journal.append(frame, self._version, mark).version
+            except ConflictError:
+                self.catch_up()
+                raise
             self._recorded = states
         for name, table in self.views.items():
             table.remember(states[name])
