@@ -23,8 +23,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, StructType
 
+from cq.comparing import compared
 from cq.query import Query
 from cq.syntax import Comparison, Const, Operator, Term, Var
+from cq.types import Type, constant_type
 from lookups.plan import Lookup, Ref, Screen
 
 MOST_ROWS = 2**31 - 1
@@ -100,6 +102,7 @@ class Names:
         self.types = {var: kind.simpleString() for var, kind in variables.items()}
         self.number = {var: n for n, var in enumerate(self.types)}
         self._constants = list(dict.fromkeys(_constants(query)))
+        self.type_of = _types(query)
 
     # Frames
 
@@ -202,16 +205,34 @@ class Names:
     # Conditions
 
     def comparison(self, comparison: Comparison) -> Sql:
-        return holds(comparison.operator, self.term(comparison.left), self.term(comparison.right))
+        left, right = comparison.left, comparison.right
+        kinds = (
+            constant_type(side.value) if isinstance(side, Const) else self.type_of[side]
+            for side in (left, right)
+        )
+        return compares(comparison.operator, self.term(left), self.term(right), *kinds)
 
-    def screen(self, screen: Screen) -> list[Sql]:
+    def screen(self, subgoal: int, screen: Screen) -> list[Sql]:
         """What a change must pass, in the order in which the reference tests it."""
+        columns = self.query.by_name[self.query.atoms[subgoal].predicate].columns
+
+        def kind(ref: Ref) -> Type:
+            return (
+                constant_type(ref.value) if isinstance(ref, Const) else columns[ref.position].type
+            )
+
         tests = ["false"] if screen.is_closed else []
         tests += [holds("=", f"c{i}", self.constant(const)) for i, const in screen.constants]
         tests += [f"c{i} IS NOT NULL" for i in screen.non_null]
         tests += [holds("=", f"c{first}", f"c{second}") for first, second in screen.equal]
         tests += [
-            holds(test.operator, self.given(test.left), self.given(test.right))
+            compares(
+                test.operator,
+                self.given(test.left),
+                self.given(test.right),
+                kind(test.left),
+                kind(test.right),
+            )
             for test in screen.tests
         ]
         return tests
@@ -226,6 +247,16 @@ def _struct(fields: Iterable[tuple[str, Sql, str]]) -> Sql:
 _PADDING = "'_', CAST(NULL AS boolean)"
 
 
+def _types(query: Query) -> dict[Var, Type]:
+    """The type of each variable; all columns that it stands in have the same."""
+    return {
+        term: column.type
+        for atom in query.atoms
+        for term, column in zip(atom.terms, query.by_name[atom.predicate].columns, strict=True)
+        if isinstance(term, Var)
+    }
+
+
 def _constants(query: Query) -> Iterable[tuple[type, object]]:
     """By type too: 1 and true are equal to Python."""
     terms = [*query.head, *(term for atom in query.atoms for term in atom.terms)]
@@ -238,8 +269,13 @@ def _constants(query: Query) -> Iterable[tuple[type, object]]:
 _OPERATORS: dict[Operator, str] = {op: op for op in ("=", "!=", "<", "<=", ">", ">=")}
 
 
+def compares(operator: Operator, left: Sql, right: Sql, kind: Type, other: Type) -> Sql:
+    """Whether a comparison of values of two types is true; NULL makes it false."""
+    return certain(compared(left, kind, operator, right, other))
+
+
 def holds(operator: Operator, left: Sql, right: Sql) -> Sql:
-    """Whether a comparison is true; NULL makes it false."""
+    """The same for two values of one type."""
     return certain(f"{left} {_OPERATORS[operator]} {right}")
 
 

@@ -103,7 +103,7 @@ def parts_of(
     """The parts of `subgoal`, not yet computed."""
     query, both = names.query, kinds.both
     frame = names.with_constants(changes[query.atoms[subgoal].predicate])
-    frame = with_columns(frame, {"failed": first_failed(names.screen(insert.step.screen))})
+    frame = with_columns(frame, {"failed": first_failed(names.screen(subgoal, insert.step.screen))})
     frame = with_columns(frame, {"unseen": _unseen(query, subgoal) if both else "false"})
     keys = child_keys(insert.step)
     kept = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,6 +78,24 @@ def test_insertions_alone_may_need_no_lookup(spark: SparkSession) -> None:
     before = {"t": frozenset({(1, 1)})}
     after = {"t": frozenset({(1, 1), (2, 2)})}
     check(spark, Scenario(text, before, after, (("t", "insert", (2, 2)),)))
+
+
+def test_numbers_of_different_types_compare_exactly(spark: SparkSession) -> None:
+    """Spark alone would take 2**53 + 1 for 2**53 beside a double, on either side of a join."""
+    text = """
+    .decl t(n: long, d: double)
+    .decl s(n: long, m: decimal(38, 30))
+    v(N, D, M) :- t(N, D), s(K, M), N > D, K <= D, K != M.
+    """
+    big = 2**53
+    rows = [(n, d) for n in (0, big - 1, big, big + 1, None) for d in (0.5, float(big), 1e300)]
+    nearly = Decimal(10**6) - Decimal(10) ** -30
+    others = [(n, m) for n in (big, big + 1, 10**6) for m in (nearly, Decimal(10**6))]
+    before = {"t": frozenset(rows[1::2]), "s": frozenset(others[1::2])}
+    after = {"t": frozenset(rows), "s": frozenset(others)}
+    changes = [("t", "insert", row) for row in rows[::2]]
+    changes += [("s", "insert", row) for row in others[::2]]
+    check(spark, Scenario(text, before, after, tuple(changes)))
 
 
 @pytest.mark.parametrize("flavour", sampled(FLAVOURS))
