@@ -197,10 +197,20 @@ def new_rows(
     places = [(n, column) for n in giving for column in needs[n].gives]
     answered = {place: len(known) + i for i, place in enumerate(places)}
     own = iter(range(len(known)))
-    pick = values_at(
-        [answered[c.need, c.column] if isinstance(c, Found) else next(own) for c in cells]
-    )
-    combined = [tuple(known)]
+    places_of_cells = [
+        answered[c.need, c.column] if isinstance(c, Found) else next(own) for c in cells
+    ]
+    return combine(tuple(known), choices, places_of_cells)
+
+
+def combine(known: Row, choices: Iterable[Iterable[Row]], at: Sequence[int]) -> frozenset[Row]:
+    """`known` followed by one answer of every choice, in all combinations; of each the values `at`.
+
+    Example:
+        >>> sorted(combine((1,), [[(2,), (3,)], [(4,)]], (2, 1, 0)))
+        [(4, 2, 1), (4, 3, 1)]
+    """
+    combined = [known]
     for choice in choices:
         combined = [values + answer for values in combined for answer in choice]
-    return frozenset(map(pick, combined))
+    return frozenset(map(values_at(at), combined))
