@@ -78,15 +78,15 @@ class LiveIndex(RowIndex):
         return frozenset(found.get(values, ()))
 
     def update(self, removed: frozenset[Row], added: frozenset[Row]) -> None:
-        """Take rows away and bring rows in; rows that are in both stay or come."""
-        gone = frozenset((removed - added) & self._live) if removed else removed
-        come = added - self._live
-        self._live -= gone
-        self._live |= come
+        """Take rows away that are here, and bring rows in that are not."""
+        expected = len(self._live) - len(removed) + len(added)
+        self._live -= removed
+        self._live |= added
+        assert len(self._live) == expected, "a row came that was here, or went that was not"
         if not self._keys and not self._values:
             return
-        self._backlog.append((gone, come))
-        self._behind += len(gone) + len(come)
+        self._backlog.append((removed, added))
+        self._behind += len(removed) + len(added)
         if self._behind > len(self._live):  # reading the view anew is less work than catching up
             self._forget()
 

@@ -5,9 +5,9 @@ and for the indexes behind them (Sect. 5: half the speed of asking the source at
 relation's lookups are switched off when they do not pay, and tried again now and then.
 
 The rule is that of renting or buying skis. Lookups are made until they have cost one source
-question more than they saved, so finding out that they do not help wastes about one question.
-While they are off, `wait` changes go by before one stretch of changes is looked up again, a
-*probe*; each probe that does not pay doubles the wait.
+question more than they saved, and at least a few times, so finding out that they do not help costs
+little more than one question. While they are off, `wait` changes go by before one stretch of
+changes is looked up again, a *probe*; each probe that does not pay doubles the wait.
 
 Laws: the choice depends on the record and on nothing else, so the same history gives the same
 choices; costs are part of the history, in any unit, and no clock is read here. Whatever is chosen,
@@ -18,10 +18,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 from typing import Final
 
 WINDOW: Final = 4_000
 """Changes looked up after which all that is on record counts half."""
+
+FEW: Final = 8
+"""Changes looked up before lookups may be switched off: one slow moment is no evidence."""
 
 FIRST_WAIT: Final = 128
 LONGEST_WAIT: Final = 8_192
@@ -73,6 +77,7 @@ class Payoff:
         is_on: whether lookups are made.
         skipped: insertions that were not looked up since the last that were.
         wait: how many are skipped before the next probe.
+        cheapest: the least that a lookup took on average over a stretch.
 
     Example:
         >>> seen = Stretch(looked_up=8, helped=0, lookup_cost=9, asked=8, source_cost=16)
@@ -91,6 +96,7 @@ class Payoff:
     is_on: bool = True
     skipped: int = 0
     wait: int = FIRST_WAIT
+    cheapest: float = inf
 
     @property
     def choice(self) -> Choice:
@@ -111,29 +117,27 @@ class Payoff:
             source_cost=self.source_cost * age + seen.source_cost,
             skipped=self.skipped + seen.skipped,
         )
-        if not seen.looked_up or not record.asked:
+        if not seen.looked_up:
+            return record
+        cheapest = min(self.cheapest, seen.lookup_cost / seen.looked_up)
+        record = replace(record, cheapest=cheapest)
+        if not record.asked or (self.is_on and record.looked_up < FEW):
             return record
         question = record.source_cost / record.asked
         if self.is_on:
             return replace(record, is_on=(record.helped + 1) * question >= record.lookup_cost)
-        # A probe. The indexes have to catch up for it, which says nothing about the next lookups:
-        # so they are taken to cost what they cost before, if that was less.
-        each = min(
-            cost / count
-            for cost, count in (
-                (seen.lookup_cost, seen.looked_up),
-                (self.lookup_cost, self.looked_up),
-            )
+        # A probe. Indexes have to catch up for it, which says nothing about what comes after: so it
+        # is judged by what lookups cost when they were cheapest.
+        if seen.helped * question < seen.looked_up * cheapest:
+            return replace(record, skipped=0, wait=min(2 * self.wait, LONGEST_WAIT))
+        return Payoff(
+            looked_up=seen.looked_up,
+            helped=seen.helped,
+            lookup_cost=seen.looked_up * cheapest,
+            asked=record.asked,
+            source_cost=record.source_cost,
+            cheapest=cheapest,
         )
-        if seen.helped * question >= seen.looked_up * each:
-            return Payoff(
-                seen.looked_up,
-                seen.helped,
-                seen.looked_up * each,
-                record.asked,
-                record.source_cost,
-            )
-        return replace(record, skipped=0, wait=min(2 * self.wait, LONGEST_WAIT))
 
     def sentence(self, relation: str) -> str:
         """The record for a report."""

@@ -9,7 +9,7 @@ from cq.query import Query
 from cq.roles import Roles, roles
 from cq.syntax import Comparison, Var
 from lookups.emit import emit_step
-from lookups.plan import Action, Step
+from lookups.plan import ACTIONS, Action, Step
 
 
 class Prepared:
@@ -34,6 +34,12 @@ class Prepared:
         if found is None:
             found = self._steps[subgoal, action] = emit_step(self.query, subgoal, action)
         return found
+
+    def emit_all(self) -> None:
+        """Make every step."""
+        for subgoal in range(len(self.query.atoms)):
+            for action in ACTIONS:
+                self.step(subgoal, action)
 
     def roles(self, subgoal: int) -> Roles:
         found = self._roles.get(subgoal)

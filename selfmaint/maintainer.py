@@ -69,6 +69,7 @@ class Maintainer:
         self._source = source
         self._live = LiveIndex(rows, len(view.query.head))
         self._prepared = Prepared(view.query)
+        self._prepared.emit_all()  # now, or the first changes would be charged for it
         self._lookups = Lookups(lookups)
         self._clock = clock
         self._payoffs: dict[str, Payoff] = {}

@@ -42,8 +42,9 @@ def test_a_live_index_answers_like_a_new_one(
 ) -> None:
     live, expected = LiveIndex(before, 3), before
     for removed, added, is_looked_at in steps:
-        live.update(removed, added)
-        expected = (expected - removed) | added
+        after = (expected - removed) | added
+        live.update(expected - after, after - expected)
+        expected = after
         assert len(live) == len(expected)
         if is_looked_at:  # otherwise the change waits in the backlog
             assert_same_answers(live, expected)
@@ -83,6 +84,14 @@ def test_rows_that_nobody_looks_up_are_not_indexed() -> None:
     live.update(frozenset((i, i) for i in range(10, 20)), frozenset())
     assert live._behind == 0  # forgotten: the next lookup reads the view
     assert live.has((0,), (5,))
+
+
+def test_a_row_comes_once_and_goes_once() -> None:
+    live = LiveIndex([(1, 2)], 2)
+    with pytest.raises(AssertionError):
+        live.update(frozenset(), frozenset({(1, 2)}))
+    with pytest.raises(AssertionError):
+        live.update(frozenset({(3, 4)}), frozenset())
 
 
 def test_rows_of_another_width_than_the_view() -> None:

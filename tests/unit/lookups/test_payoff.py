@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookups.payoff import FIRST_WAIT, LONGEST_WAIT, WINDOW, Choice, Payoff, Stretch
+from lookups.payoff import FEW, FIRST_WAIT, LONGEST_WAIT, WINDOW, Choice, Payoff, Stretch
 
 LOOKUP, QUESTION = 2.0, 4.0
 
@@ -28,8 +29,15 @@ def run(record: Payoff, times: int, helped: int, size: int = 1) -> list[Payoff]:
 
 
 def test_lookups_are_made_until_they_cost_one_question_too_many() -> None:
-    records = run(Payoff(), 3, helped=0)
-    assert [record.is_on for record in records] == [True, True, True, False]
+    record = Payoff()
+    while record.is_on:
+        record = record.after(stretch(record, 1, 0, question=21.0))
+    assert record.looked_up == 11  # eleven lookups cost 22, and one question 21
+
+
+def test_a_few_lookups_are_always_made() -> None:
+    records = run(Payoff(), FEW, helped=0)
+    assert [record.is_on for record in records] == [True] * FEW + [False]
 
 
 def test_a_dear_question_is_worth_more_lookups() -> None:
@@ -41,7 +49,7 @@ def test_a_dear_question_is_worth_more_lookups() -> None:
 
 def test_lookups_that_never_help_are_off_within_a_few_changes() -> None:
     records = run(Payoff(), 100, helped=0)
-    assert sum(record.choice is not Choice.SKIP for record in records[:-1]) == 3
+    assert sum(record.choice is not Choice.SKIP for record in records[:-1]) == FEW
 
 
 def test_lookups_that_help_stay() -> None:
@@ -60,8 +68,8 @@ def test_lookups_are_free_to_stay_while_no_question_was_asked() -> None:
 def test_probes_are_made_now_and_then_and_less_and_less() -> None:
     records = run(Payoff(), 3_000, helped=0)
     probes = [at for at, record in enumerate(records) if record.choice is Choice.PROBE]
-    gaps = [after - before for before, after in zip(probes, probes[1:], strict=False)]
-    assert probes[0] == 3 + FIRST_WAIT
+    gaps = [after - before for before, after in pairwise(probes)]
+    assert probes[0] == FEW + FIRST_WAIT
     assert gaps == [2 * FIRST_WAIT + 1, 4 * FIRST_WAIT + 1, 8 * FIRST_WAIT + 1]
 
 
@@ -100,7 +108,7 @@ def test_sentences() -> None:
     assert on.sentence("r") == "lookups on for r: 3,000 of the last 4,000 helped"
     off = run(Payoff(), 53, helped=0)[-1]
     assert off.sentence("r") == (
-        "lookups off for r: 0 of the last 3 helped; next probe after 78 changes"
+        "lookups off for r: 0 of the last 8 helped; next probe after 83 changes"
     )
 
 
