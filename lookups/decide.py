@@ -41,7 +41,11 @@ def decide(
 ) -> Verdict:
     """The verdict of `plan` on `change`; see `Plan.decide`."""
     row = plan.query.by_name[plan.relation].admit(change)
-    index = indexed(rows, len(plan.query.head))
+    return decide_admitted(plan, indexed(rows, len(plan.query.head)), row)
+
+
+def decide_admitted(plan: Plan, index: RowIndex, row: Row) -> Verdict:
+    """The same on rows of the view's width and a change in its relation's representation."""
     if not plan.steps:
         return Verdict(Kind.IRRELEVANT, Reason(Because.UNUSED))
     if len(plan.steps) > 1:

@@ -13,7 +13,7 @@ switching lookups off (`lookups.payoff`) worth it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import repeat
 from typing import Literal, TypeAlias
 
@@ -120,7 +120,7 @@ class _Rows:
 
     def __init__(self, rows: Collection[Row]) -> None:
         self._count = len(rows)
-        self._columns = tuple(zip(*rows, strict=True))
+        self._columns = tuple(zip(*rows, strict=False))  # all rows have the view's width
         self._same = {
             i for i, values in enumerate(self._columns) if values.count(values[0]) == self._count
         }
@@ -128,7 +128,12 @@ class _Rows:
     def count(self, columns: tuple[int, ...], counts: Counter[Row], sign: Sign) -> None:
         """Add to `counts`, or take from it, how many rows have which values in these columns."""
         one = self._one(columns)
-        _count(counts, self._values(columns) if one is None else {one: self._count}, sign)
+        if one is None:
+            _count(counts, self._values(columns), sign)
+            return
+        counts[one] += sign * self._count
+        if not counts[one]:
+            del counts[one]
 
     def count_by(
         self,
@@ -155,7 +160,7 @@ class _Rows:
     def _values(self, columns: tuple[int, ...]) -> Iterable[Row]:
         if not columns:
             return repeat((), self._count)
-        return zip(*(self._columns[i] for i in columns), strict=True)
+        return zip(*[self._columns[i] for i in columns], strict=False)
 
     def _one(self, columns: tuple[int, ...]) -> Row | None:
         """The values in these columns, if all rows have the same."""
@@ -164,7 +169,7 @@ class _Rows:
         return tuple([self._columns[i][0] for i in columns])
 
 
-def _count(counts: Counter[Row], more: Iterable[Row] | Mapping[Row, int], sign: Sign) -> None:
+def _count(counts: Counter[Row], more: Iterable[Row], sign: Sign) -> None:
     if sign > 0:
         counts.update(more)
         return

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from cq.diagnostics import InputError, shown
 from cq.query import Query
 from cq.roles import comparison_variables
+from cq.schema import Relation
 from cq.syntax import Const, Var
 from cq.types import Row
 from lookups.batch import Batch, check_against, read_batch, read_change
@@ -157,30 +158,38 @@ def finish(
     query = prepared.query
     work = _second_chance(prepared, batch, settled)
     questions = tuple(_questions(query, work))
-    answers = {_without_keys(question): ask(source, question) for question in questions}
+    answers = {_without_keys(question): ask(query, source, question) for question in questions}
     inserts, deletes = _put_together(query, before, settled, work, answers)
     return Effect(inserts, deletes, questions, settled, work)
 
 
-def ask(source: Source, question: Question) -> dict[Row, set[Row]]:
-    """Put a question to a source: what it answers for each key.
+def ask(query: Query, source: Source, question: Question) -> dict[Row, set[Row]]:
+    """Put a question to a source: what it answers for each key, admitted as rows of relations are.
 
     Raises:
-        InputError: the answer has other columns than were asked for, or a key that was not.
+        InputError: the answer has other columns than were asked for, a value that its column does
+            not admit, or a key that was not asked for.
     """
+    answer = answer_schema(query, question)
     bound = len(question.bound)
-    width = bound + len(question.wanted)
     found: dict[Row, set[Row]] = {key: set() for key in question.keys}
     for row in source(question):
-        answer = found.get(row[:bound])
-        if len(row) != width or answer is None:
-            raise InputError(
-                "LP230",
-                f"the source answers {shown(row)}, which is no row of "
-                f"({', '.join(question.bound + question.wanted)}) for a key that was asked",
-            )
-        answer.add(row[bound:])
+        admitted = answer.admit(row)
+        values = found.get(admitted[:bound])
+        if values is None:
+            raise InputError("LP230", f"{answer}: nobody asked for {shown(admitted)}")
+        values.add(admitted[bound:])
     return found
+
+
+def answer_schema(query: Query, question: Question) -> Relation:
+    """The answer to a question as a relation: a column per variable, with the variable's type."""
+    columns = []
+    for var in variables_named(query, question):
+        atom = next(atom for atom in query.atoms if var in atom.terms)
+        column = query.by_name[atom.predicate].columns[atom.terms.index(var)]
+        columns.append(replace(column, name=var.name))
+    return Relation("answer", tuple(columns))
 
 
 def answers_of(query: Query, tables: Mapping[str, list[Row]]) -> Source:

@@ -4,10 +4,13 @@ Huyn's plan makes its lookups for every change, and where they never succeed it 
 and for the indexes behind them (Sect. 5: half the speed of asking the source at once). Here a
 relation's lookups are switched off when they do not pay, and tried again now and then.
 
-The rule is that of renting or buying skis. Lookups are made until they have cost one source
-question more than they saved, and at least a few times, so finding out that they do not help costs
-little more than one question. While they are off, `wait` changes go by before one stretch of
-changes is looked up again, a *probe*; each probe that does not pay doubles the wait.
+The rule is that of renting or buying skis, with a budget. Lookups are made until they have cost one
+source question more than they saved, so finding out that they do not help costs little more than
+one question. After that they may cost a small share of what the source costs. When they cost more,
+they are off for a while, and until they are within that share again; then some changes are looked
+up, a *probe*. Probes that do not help use the budget up, the dearer they are the longer. A probe
+that helps is followed by more lookups, though it may have cost much: indexes had to catch up for
+it, and that is over and done with.
 
 Laws: the choice depends on the record and on nothing else, so the same history gives the same
 choices; costs are part of the history, in any unit, and no clock is read here. Whatever is chosen,
@@ -16,19 +19,22 @@ the view is right: a lookup that is not made is a miss, and a miss is asked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 from typing import Final
 
-WINDOW: Final = 4_000
-"""Changes looked up after which all that is on record counts half."""
-
 FEW: Final = 8
 """Changes looked up before lookups may be switched off: one slow moment is no evidence."""
 
-FIRST_WAIT: Final = 128
-LONGEST_WAIT: Final = 8_192
+SHARE: Final = 0.03
+"""What lookups may cost when they do not help, as a share of what the source costs."""
+
+WAIT: Final = 128
+"""Changes that are skipped at least, once lookups are off: a probe reads much that came since."""
+
+WINDOW: Final = 4_000
+"""Changes after which all that is on record counts half."""
 
 
 class Lookups(StrEnum):
@@ -44,7 +50,7 @@ class Choice(StrEnum):
 
     LOOK_UP = "look up"
     SKIP = "skip"
-    PROBE = "probe"  # look up once, to see whether it would pay again
+    PROBE = "probe"  # look up although it has not paid: it costs little, and may again
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +76,12 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Payoff:
-    """The record of one relation's lookups on one view.
+    """The record of one relation's lookups on one view: stretches added up, older ones for less.
 
     Args:
-        looked_up: in the window, as are `helped`, `asked` and the costs.
-        is_on: whether lookups are made.
-        skipped: insertions that were not looked up since the last that were.
-        wait: how many are skipped before the next probe.
+        idle: changes skipped since the last that were looked up.
         cheapest: the least that a lookup took on average over a stretch.
+        is_paying: the last changes that were looked up would pay at that price.
 
     Example:
         >>> seen = Stretch(looked_up=8, helped=0, lookup_cost=9, asked=8, source_cost=16)
@@ -85,64 +89,53 @@ class Payoff:
         >>> print(record.choice)
         skip
         >>> print(record.sentence("orders"))
-        lookups off for orders: 0 of the last 8 helped; next probe after 128 changes
+        lookups off for orders: 0 of the last 8 helped
     """
 
     looked_up: float = 0.0
     helped: float = 0.0
     lookup_cost: float = 0.0
+    skipped: float = 0.0
     asked: float = 0.0
     source_cost: float = 0.0
-    is_on: bool = True
-    skipped: int = 0
-    wait: int = FIRST_WAIT
+    idle: int = 0
     cheapest: float = inf
+    is_paying: bool = False
 
     @property
     def choice(self) -> Choice:
         """What to do next."""
-        if self.is_on:
+        if self.looked_up < FEW or not self.asked:
             return Choice.LOOK_UP
-        return Choice.PROBE if self.skipped >= self.wait else Choice.SKIP
+        loss = self.lookup_cost - (self.helped + 1) * self.source_cost / self.asked
+        if loss <= 0 or self.is_paying:
+            return Choice.LOOK_UP
+        is_due = not 0 < self.idle < WAIT
+        return Choice.PROBE if is_due and loss <= SHARE * self.source_cost else Choice.SKIP
 
     def after(self, seen: Stretch) -> Payoff:
-        """The record with a stretch added, and lookups switched on or off by it."""
-        age = 0.5 if self.looked_up >= WINDOW else 1.0
-        record = replace(
-            self,
-            looked_up=self.looked_up * age + seen.looked_up,
-            helped=self.helped * age + seen.helped,
-            lookup_cost=self.lookup_cost * age + seen.lookup_cost,
-            asked=self.asked * age + seen.asked,
-            source_cost=self.source_cost * age + seen.source_cost,
-            skipped=self.skipped + seen.skipped,
-        )
-        if not seen.looked_up:
-            return record
-        cheapest = min(self.cheapest, seen.lookup_cost / seen.looked_up)
-        record = replace(record, cheapest=cheapest)
-        if not record.asked or (self.is_on and record.looked_up < FEW):
-            return record
-        question = record.source_cost / record.asked
-        if self.is_on:
-            return replace(record, is_on=(record.helped + 1) * question >= record.lookup_cost)
-        # A probe. Indexes have to catch up for it, which says nothing about what comes after: so it
-        # is judged by what lookups cost when they were cheapest.
-        if seen.helped * question < seen.looked_up * cheapest:
-            return replace(record, skipped=0, wait=min(2 * self.wait, LONGEST_WAIT))
+        """The record with a stretch added."""
+        age = 0.5 if self.looked_up + self.skipped >= WINDOW else 1.0
+        asked = self.asked * age + seen.asked
+        source_cost = self.source_cost * age + seen.source_cost
+        cheapest, is_paying = self.cheapest, self.is_paying
+        if seen.looked_up:
+            cheapest = min(cheapest, seen.lookup_cost / seen.looked_up)
+            is_paying = seen.helped * source_cost >= seen.looked_up * cheapest * asked
         return Payoff(
-            looked_up=seen.looked_up,
-            helped=seen.helped,
-            lookup_cost=seen.looked_up * cheapest,
-            asked=record.asked,
-            source_cost=record.source_cost,
-            cheapest=cheapest,
+            self.looked_up * age + seen.looked_up,
+            self.helped * age + seen.helped,
+            self.lookup_cost * age + seen.lookup_cost,
+            self.skipped * age + seen.skipped,
+            asked,
+            source_cost,
+            0 if seen.looked_up else self.idle + seen.skipped,
+            cheapest,
+            is_paying,
         )
 
     def sentence(self, relation: str) -> str:
         """The record for a report."""
+        state = "off" if self.choice is Choice.SKIP else "on"
         seen = f"{self.helped:,.0f} of the last {self.looked_up:,.0f} helped"
-        if self.is_on:
-            return f"lookups on for {relation}: {seen if self.looked_up else 'none made yet'}"
-        left = max(self.wait - self.skipped, 0)
-        return f"lookups off for {relation}: {seen}; next probe after {left:,} changes"
+        return f"lookups {state} for {relation}: {seen if self.looked_up else 'none made yet'}"

@@ -18,6 +18,7 @@ from typing import Final
 
 from cq.types import Row
 from lookups.batch import Batch, read_batch, read_change
+from lookups.decide import decide_admitted
 from lookups.live import LiveIndex
 from lookups.maintain import Effect, Source, finish
 from lookups.payoff import Choice, Lookups, Payoff, Stretch
@@ -98,7 +99,8 @@ class Maintainer:
         """
         listed = [read_change(change) for change in changes]
         batch = read_batch(self._view.query, listed, self._view.known)
-        skipped = [name for name in batch.inserts if self._choice(name) is Choice.SKIP]
+        is_idle = self._lookups is Lookups.ADAPT and not self._live  # nothing to find, no evidence
+        skipped = [n for n in batch.inserts if is_idle or self._choice(n) is Choice.SKIP]
         started = self._clock()
         settled = settle(self._prepared, batch, self._live, skipped)
         decided = self._clock()
@@ -116,8 +118,7 @@ class Maintainer:
         kinds: list[Kind] = []
         for relation, action, rows in _stretches(changes):
             plan = self._view.plan(relation, action)
-            admit = plan.query.by_name[relation].admit
-            admitted = [admit(row) for row in rows]
+            admitted = plan.query.by_name[relation].admit_all(rows)
             if plan.steps:
                 kinds += self._stretch(plan, admitted)
             else:
@@ -137,7 +138,7 @@ class Maintainer:
                 if is_shown(live, row):
                     kinds.append(Kind.UNAFFECTED)
                     continue
-                verdict = plan.decide(live, row)
+                verdict = decide_admitted(plan, live, row)
                 if verdict.kind is not Kind.MISS:
                     live.update(verdict.deletes, verdict.inserts)
                     kinds.append(verdict.kind)
@@ -166,7 +167,11 @@ class Maintainer:
         return found
 
     def _miss(self, plan: Plan, row: Row, is_skipped: bool) -> Kind:
-        """A change that the view alone does not decide, as a batch of its own."""
+        """A change that the view alone does not decide, as a batch of its own.
+
+        If all that it misses is one group, the batch rule would look in vain for the same again.
+        """
+        is_skipped = is_skipped or (plan.action == "insert" and _has_one_need(plan))
         one = {plan.relation: (row,)}
         batch = Batch(one, {}) if plan.action == "insert" else Batch({}, one)
         skipped = (plan.relation,) if is_skipped else ()
@@ -203,6 +208,13 @@ class Maintainer:
                 if name in effect.settled.skipped
                 else Stretch(count, count - misses, deciding * count / total, 0, misses, cost),
             )
+
+
+def _has_one_need(plan: Plan) -> bool:
+    if len(plan.steps) != 1:
+        return False
+    vsm = plan.steps[0].vsm
+    return vsm is not None and len(vsm.needs) == 1
 
 
 def _stretches(changes: Iterable[object]) -> Iterator[tuple[str, Action, list[object]]]:
