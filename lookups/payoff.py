@@ -7,10 +7,10 @@ relation's lookups are switched off when they do not pay, and tried again now an
 The rule is that of renting or buying skis, with a budget. Lookups are made until they have cost one
 source question more than they saved, so finding out that they do not help costs little more than
 one question. After that they may cost a small share of what the source costs. When they cost more,
-they are off for a while, and until they are within that share again; then some changes are looked
-up, a *probe*. Probes that do not help use the budget up, the dearer they are the longer. A probe
-that helps is followed by more lookups, though it may have cost much: indexes had to catch up for
-it, and that is over and done with.
+they are off until the source has cost many times what the last lookups did, and they are within
+that share again; then some changes are looked up, a *probe*. So after a dear probe the next is long
+in coming. A probe that helps is followed by more lookups, though it may have cost much: indexes had
+to catch up for it, and that is over and done with.
 
 Laws: the choice depends on the record and on nothing else, so the same history gives the same
 choices; costs are part of the history, in any unit, and no clock is read here. Whatever is chosen,
@@ -30,8 +30,8 @@ FEW: Final = 8
 SHARE: Final = 0.03
 """What lookups may cost when they do not help, as a share of what the source costs."""
 
-WAIT: Final = 128
-"""Changes that are skipped at least, once lookups are off: a probe reads much that came since."""
+PATIENCE: Final = 50
+"""Once lookups are off, the source has to cost so many times what the last stretch of them did."""
 
 WINDOW: Final = 4_000
 """Changes after which all that is on record counts half."""
@@ -79,7 +79,8 @@ class Payoff:
     """The record of one relation's lookups on one view: stretches added up, older ones for less.
 
     Args:
-        idle: changes skipped since the last that were looked up.
+        last_cost: what the last stretch that was looked up took for it.
+        idle_cost: what the source cost since then; None while lookups are on.
         cheapest: the least that a lookup took on average over a stretch.
         is_paying: the last changes that were looked up would pay at that price.
 
@@ -98,7 +99,8 @@ class Payoff:
     skipped: float = 0.0
     asked: float = 0.0
     source_cost: float = 0.0
-    idle: int = 0
+    last_cost: float = 0.0
+    idle_cost: float | None = None
     cheapest: float = inf
     is_paying: bool = False
 
@@ -110,7 +112,7 @@ class Payoff:
         loss = self.lookup_cost - (self.helped + 1) * self.source_cost / self.asked
         if loss <= 0 or self.is_paying:
             return Choice.LOOK_UP
-        is_due = not 0 < self.idle < WAIT
+        is_due = self.idle_cost is None or self.idle_cost >= PATIENCE * self.last_cost
         return Choice.PROBE if is_due and loss <= SHARE * self.source_cost else Choice.SKIP
 
     def after(self, seen: Stretch) -> Payoff:
@@ -118,8 +120,10 @@ class Payoff:
         age = 0.5 if self.looked_up + self.skipped >= WINDOW else 1.0
         asked = self.asked * age + seen.asked
         source_cost = self.source_cost * age + seen.source_cost
-        cheapest, is_paying = self.cheapest, self.is_paying
+        cheapest, is_paying, last_cost = self.cheapest, self.is_paying, self.last_cost
+        idle_cost: float | None = (self.idle_cost or 0.0) + seen.source_cost
         if seen.looked_up:
+            last_cost, idle_cost = seen.lookup_cost, None
             cheapest = min(cheapest, seen.lookup_cost / seen.looked_up)
             is_paying = seen.helped * source_cost >= seen.looked_up * cheapest * asked
         return Payoff(
@@ -129,7 +133,8 @@ class Payoff:
             self.skipped * age + seen.skipped,
             asked,
             source_cost,
-            0 if seen.looked_up else self.idle + seen.skipped,
+            last_cost,
+            idle_cost,
             cheapest,
             is_paying,
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Final
 
@@ -113,7 +113,10 @@ class Maintainer:
         """Apply changes one by one, each as a batch of its own; where each of them ended.
 
         The lookups of a change that comes alone are those of its plan, so the batch rule is left to
-        the changes that miss.
+        the changes that miss. The source answers as of the change that asks.
+
+        Raises:
+            InputError: as `apply` does; the changes of earlier stretches are applied.
         """
         kinds: list[Kind] = []
         for relation, action, rows in _stretches(changes):
@@ -220,6 +223,5 @@ def _has_one_need(plan: Plan) -> bool:
 def _stretches(changes: Iterable[object]) -> Iterator[tuple[str, Action, list[object]]]:
     """Changes that follow each other and are of one kind, a few at a time."""
     for (relation, action), group in groupby(map(read_change, changes), itemgetter(0, 1)):
-        rows = [row for _, _, row in group]
-        for start in range(0, len(rows), STRETCH):
-            yield relation, action, rows[start : start + STRETCH]
+        while rows := [row for _, _, row in islice(group, STRETCH)]:
+            yield relation, action, rows

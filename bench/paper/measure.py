@@ -45,7 +45,7 @@ class Sizes:
     """Whether Figures 3(b) and (c) are measured, too."""
 
 
-FULL = Sizes(repetitions=9, rhos=RHOS, curves=True)
+FULL = Sizes(repetitions=7, rhos=RHOS, curves=True)
 QUICK = Sizes(repetitions=1, rhos=(1, 100), curves=False)
 
 

@@ -18,6 +18,7 @@ SLOW = [
     "v(X, Z) :- r(X, X, _), s(X, Z).",
     "v(X, Y) :- r(_, X, Y), r(_, Y, X).",
     "v(X, Z) :- r(W, X, _), s(X, W, Z).",
+    "v(X) :- r(W, X, _), s(X, W).",
 ]
 
 
