@@ -30,7 +30,7 @@ FEW: Final = 8
 SHARE: Final = 0.03
 """What lookups may cost when they do not help, as a share of what the source costs."""
 
-PATIENCE: Final = 50
+PATIENCE: Final = 100
 """Once lookups are off, the source has to cost so many times what the last stretch of them did."""
 
 WINDOW: Final = 4_000
