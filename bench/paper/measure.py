@@ -144,7 +144,6 @@ def measure(sizes: Sizes, track: Callable[[list[int]], Iterator[int]]) -> Run:
     gc.freeze()  # what is loaded once is not searched for garbage again and again
     parameters: list[Parameters] = []
     steps = sizes.repetitions * len(found)
-    view_price = price(1)
     for step in track(list(range(steps))):
         repetition, number = divmod(step, len(found))
         if not number:

@@ -13,7 +13,7 @@ benchmark fails. A batch asks for each distinct key once, in all plans.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -111,6 +111,3 @@ def run_free(
             effect = finish(prepared, batch, live, settled, meter.source)
             live.update(effect.deletes, effect.inserts)
     return Ended(meter.clock() - started, live.rows)
-
-
-Plan: TypeAlias = Callable[[Meter], Ended]

@@ -10,7 +10,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median, quantiles
-from typing import Final
+from typing import Any, Final
 
 from bench.paper.experiment import MIXES, Mix
 from bench.paper.plans import BatchSize
@@ -150,6 +150,16 @@ class Cell:
                 found[name] = value
         return found
 
+    def to_json(self) -> str:
+        data = asdict(self)
+        compact = {k: list(v.values()) if isinstance(v, dict) else v for k, v in data.items()}
+        return json.dumps(compact, separators=(",", ":"))
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Cell:
+        spreads = {name: Spread(*data[name]) for name in ("speed_up", "limit", "of_limit")}
+        return cls(**{**data, **spreads, "mix": Mix(*data["mix"])})
+
     @property
     def number(self) -> int | None:
         """The mix's number in Figure 3(a)."""
@@ -179,7 +189,7 @@ class Run:
             "machine": dict(self.machine),
             "parameters": asdict(self.parameters),
         }
-        cells = ",\n".join(f"  {json.dumps(asdict(cell))}" for cell in self.cells)
+        cells = ",\n".join(f"  {cell.to_json()}" for cell in self.cells)
         return f'{json.dumps(head, indent=1)[:-2]},\n "cells": [\n{cells}\n ]\n}}\n'
 
     @classmethod
@@ -187,16 +197,7 @@ class Run:
         data = json.loads(text)
         if data["version"] != VERSION:
             raise ValueError(f"not a result of version {VERSION}")
-        cells = tuple(
-            Cell(
-                **{
-                    **entry,
-                    "mix": Mix(**entry["mix"]),
-                    **{name: Spread(**entry[name]) for name in ("speed_up", "limit", "of_limit")},
-                }
-            )
-            for entry in data["cells"]
-        )
+        cells = tuple(Cell.from_data(entry) for entry in data["cells"])
         parameters = Parameters(**data["parameters"])
         return cls(cells, parameters, data["repetitions"], data["machine"])
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.paper import figures, readme, tables
+from bench.paper import readme, tables
 from bench.paper.experiment import MIXES, VIEW, Meter, Mix, Price, question_for
 from bench.paper.measure import Stream, WrongRows
 from bench.paper.plans import kinds_of
@@ -102,6 +102,7 @@ def test_the_readme_says_what_was_measured(committed: Run) -> None:
 
 
 def test_pictures(committed: Run) -> None:
+    figures = pytest.importorskip("bench.paper.figures", exc_type=ImportError)
     image = figures.png(committed)
     assert image.startswith(b"\x89PNG")
     page = figures.html(committed, image)
