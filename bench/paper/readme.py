@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from textwrap import fill
 from typing import Final
 
 from bench.paper import tables
 from bench.paper.experiment import MIXES
-from bench.paper.results import PAPER_OF_LIMIT, PAPER_POINTS, Run, amount, targets
+from bench.paper.results import PAPER, PAPER_OF_LIMIT, PAPER_POINTS, Run, amount, targets
 
 BENCH: Final = Path(__file__).resolve().parents[1]
 README: Final = BENCH / "README.md"
 RESULT: Final = BENCH / "results" / "paper.json"
+
+WIDTH: Final = 104
 
 BLOCK: Final = re.compile(r"(<!-- paper: filled .*?-->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -42,21 +45,18 @@ def block(run: Run) -> str:
 
 def summary(run: Run) -> str:
     best, worst = run.cell(MIXES[2], None, 100), run.cell(MIXES[0], None, 1)
+    ours = run.parameters
     cheaper = run.cell(MIXES[2], None, 10)
     met = [target.is_met for target in targets(run)]
     facts = ", ".join(f"{key} {value}" for key, value in run.machine.items())
-    return "\n".join(
-        [
-            f"{run.repetitions} repetitions; {facts}. {sum(met)} of {len(met)} targets are met. "
-            f"The best mix (3) at rho 100 is {amount(best.speed_up.median)} times as fast as the",
-            f"traditional plan, {best.of_limit.median:.2f} of the limit "
-            f"{amount(best.limit.median)}; the paper reports {amount(PAPER_POINTS[3, 100])} and "
-            f"{PAPER_OF_LIMIT:.2f}. The worst mix (1) at rho 1 runs",
-            f"at {worst.speed_up.median:.2f} of the traditional plan's speed; the paper's, which "
-            f"keeps looking, at {PAPER_POINTS[1, 1]}. A question to the view takes "
-            f"{amount(run.parameters.qview * 1e6)} us here,",
-            f"{amount(run.parameters.qview / run.parameters.vdu)} times a VDU lookup (7 in the "
-            f"paper). Were it ten times cheaper, mix 3 would be the row rho 10: "
-            f"{cheaper.of_limit.median:.2f} of the limit.",
-        ]
-    )
+    text = f"""
+        {run.repetitions} repetitions; {facts}. {sum(met)} of {len(met)} targets are met. The best
+        mix (3) at rho 100 is {amount(best.speed_up.median)} times as fast as the traditional plan,
+        {best.of_limit.median:.2f} of the limit {amount(best.limit.median)}; the paper reports
+        {PAPER_POINTS[3, 100]:.0f} and {PAPER_OF_LIMIT:.2f}. The worst mix (1) at rho 1 runs at
+        {worst.speed_up.median:.2f} of the traditional plan's speed; the paper's, which keeps
+        looking, at {PAPER_POINTS[1, 1]}. A question to the view takes {amount(ours.qview * 1e6)} us here,
+        {amount(ours.qview / ours.vdu)} times a VDU lookup ({amount(PAPER.qview / PAPER.vdu)} times
+        in the paper). Were it ten times cheaper, mix 3 at rho 100 would be the row of rho 10, with
+        {cheaper.of_limit.median:.2f} of the limit."""
+    return fill(" ".join(text.split()), WIDTH)
