@@ -56,7 +56,7 @@ def summary(run: Run) -> str:
         {PAPER_POINTS[3, 100]:.0f} and {PAPER_OF_LIMIT:.2f}. The worst mix (1) at rho 1 runs at
         {worst.speed_up.median:.2f} of the traditional plan's speed; the paper's, which keeps
         looking, at {PAPER_POINTS[1, 1]}. A question to the view takes {amount(ours.qview * 1e6)} us
-        here, {amount(ours.qview / ours.vdu)} times a VDU lookup ({amount(PAPER.qview / PAPER.vdu)} times
-        in the paper). Were it ten times cheaper, mix 3 at rho 100 would be the row of rho 10, with
-        {cheaper.of_limit.median:.2f} of the limit."""
+        here, {amount(ours.qview / ours.vdu)} times a VDU lookup
+        ({amount(PAPER.qview / PAPER.vdu)} times in the paper). Were it ten times cheaper, mix 3 at
+        rho 100 would be the row of rho 10, with {cheaper.of_limit.median:.2f} of the limit."""
     return fill(" ".join(text.split()), WIDTH)
