@@ -173,8 +173,7 @@ def ask(query: Query, source: Source, question: Question) -> dict[Row, set[Row]]
     answer = answer_schema(query, question)
     bound = len(question.bound)
     found: dict[Row, set[Row]] = {key: set() for key in question.keys}
-    for row in source(question):
-        admitted = answer.admit(row)
+    for admitted in answer.admit_all(list(source(question))):
         values = found.get(admitted[:bound])
         if values is None:
             raise InputError("LP230", f"{answer}: nobody asked for {shown(admitted)}")
