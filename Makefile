@@ -41,7 +41,7 @@ SPARK_TEST = $(BIN)/python -m pytest -m '$(SPARK_TESTS)' --durations=5 --duratio
 
 .DEFAULT_GOAL := help
 .PHONY: help setup spark test test-pure test-spark test-cluster test-connect check format
-.PHONY: demo bench mutants wheel lock clean
+.PHONY: demo bench bench-paper mutants wheel lock clean
 
 help: ## show this list
 	@echo "Targets (make TARGET [ARGS=...]):"
@@ -83,6 +83,9 @@ bench: spark ## measure, write JSON, compare with an earlier JSON; then batches 
 	@$(BIN)/python -m tests.bench $(ARGS)
 	@$(BIN)/python -m tests.bench.runtime
 	@$(BIN)/python -m tests.bench.runtime --million --out build/bench-million.json
+
+bench-paper: setup ## Huyn's experiment: JSON, CSV, PNG and HTML into build/
+	@$(BIN)/python -m bench.paper $(ARGS)
 
 mutants: setup ## break the rules one at a time and show that the tests notice
 	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -6,6 +6,7 @@ before one is built.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cq.diagnostics import InputError, shown
@@ -99,3 +100,18 @@ class Relation:
                     self.as_known,
                 ) from None
         raise AssertionError("a row that misfits has a value that misfits")
+
+    def admit_all(self, rows: Sequence[object]) -> list[Row]:
+        """`admit` for several rows at once, column by column.
+
+        Example:
+            >>> Relation.untyped("r", 2).admit_all([(1, "a"), [2, None]])
+            [(1, 'a'), (2, None)]
+        """
+        tuples = [row for row in rows if type(row) is tuple and len(row) == self.arity]
+        if len(tuples) == len(rows) and all(
+            column.type.is_plain(values)
+            for column, values in zip(self.columns, zip(*tuples, strict=False), strict=False)
+        ):
+            return tuples
+        return [self.admit(row) for row in rows]

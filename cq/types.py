@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from cq.diagnostics import shown
 
@@ -63,6 +63,21 @@ class Type:
         if value is None:
             return None
         return _ADMIT[self.name](self, value)
+
+    def is_plain(self, values: Collection[object]) -> bool:
+        """Whether a quick look shows that `admit` takes all of these as they are.
+
+        Example:
+            >>> Type("int").is_plain([1, 2]), Type("int").is_plain([1, 2.0])
+            (True, False)
+        """
+        if not _PLAIN.get(self.name, frozenset()).issuperset(map(type, values)):
+            return False
+        bound = _BOUNDS.get(self.name)
+        if bound is None or not values:
+            return True
+        numbers = cast(Collection[int], values)
+        return -bound <= min(numbers) and max(numbers) < bound
 
 
 def _whole(self: Type, value: object) -> object:
@@ -142,6 +157,17 @@ def _any(self: Type, value: object) -> object:
 
 
 ANY: Final = Type("any")
+_PLAIN: Final[dict[str, frozenset[type]]] = {
+    "any": frozenset({int, str, bool, date, datetime}),
+    "boolean": frozenset({bool}),
+    "int": frozenset({int}),
+    "long": frozenset({int}),
+    "string": frozenset({str}),
+    "date": frozenset({date}),
+    "timestamp": frozenset({datetime}),
+}
+"""The classes, without their subclasses, that a type's values have."""
+
 _BOUNDS: Final = {"int": 2**31, "long": 2**63}
 _NUMBERS: Final = frozenset({"int", "long", "float", "double", "decimal"})
 _ADMIT: Final[dict[str, Callable[[Type, object], object]]] = {

@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cq.partition import Group, partition
+from cq.partition import Group
 from cq.query import Query
-from cq.roles import Roles, roles
+from cq.roles import Roles
 from cq.syntax import Comparison, Const, Var
 from cq.types import Row
 from lookups.batch import Batch
 from lookups.evaluate import Binding, comparison_holds, is_known, match, value_in
+from lookups.prepared import Prepared
 from lookups.settle import Part, Settled
 
 
@@ -66,22 +67,26 @@ class Slice:
     values: Row
 
 
-def complete(query: Query, batch: Batch, settled: Settled, part: Part) -> Completion:
-    """Give a missed insertion its second chance, short of asking a source."""
+def complete(prepared: Prepared, batch: Batch, settled: Settled, part: Part) -> Completion:
+    """Give a missed insertion its second chance, short of asking a source.
+
+    Where lookups are skipped the settled view is not asked either.
+    """
+    query = prepared.query
     atom = query.atoms[part.subgoal]
     start = match(query, atom, part.row, {})
     assert start is not None, "a missed change matches its subgoal"
-    found = roles(query, part.subgoal)
-    known = _ask_batch(query, batch, found, start)
+    known = _ask_batch(query, batch, prepared.roles(part.subgoal), start)
     if known is None:
         return Completion(part, None)
     binding, rest, tests = known
-    groups = partition(query, rest, tests, binding)
+    groups = prepared.groups(part.subgoal, rest, tests, binding)
+    is_skipped = atom.predicate in settled.skipped
     pieces = []
     for group in groups:
         key = tuple(binding[var] for var in group.bound)
         wanted = tuple(var for var in group.free if var in query.columns)
-        answer = _ask_settled(query, settled, group, binding, wanted)
+        answer = None if is_skipped else _ask_settled(query, settled, group, binding, wanted)
         pieces.append(Piece(group, key, wanted, answer))
     return Completion(part, binding, tuple(pieces))
 

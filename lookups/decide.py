@@ -41,7 +41,11 @@ def decide(
 ) -> Verdict:
     """The verdict of `plan` on `change`; see `Plan.decide`."""
     row = plan.query.by_name[plan.relation].admit(change)
-    index = indexed(rows, len(plan.query.head))
+    return decide_admitted(plan, indexed(rows, len(plan.query.head)), row)
+
+
+def decide_admitted(plan: Plan, index: RowIndex, row: Row) -> Verdict:
+    """The same on rows of the view's width and a change in its relation's representation."""
     if not plan.steps:
         return Verdict(Kind.IRRELEVANT, Reason(Because.UNUSED))
     if len(plan.steps) > 1:
@@ -197,10 +201,20 @@ def new_rows(
     places = [(n, column) for n in giving for column in needs[n].gives]
     answered = {place: len(known) + i for i, place in enumerate(places)}
     own = iter(range(len(known)))
-    pick = values_at(
-        [answered[c.need, c.column] if isinstance(c, Found) else next(own) for c in cells]
-    )
-    combined = [tuple(known)]
+    places_of_cells = [
+        answered[c.need, c.column] if isinstance(c, Found) else next(own) for c in cells
+    ]
+    return combine(tuple(known), choices, places_of_cells)
+
+
+def combine(known: Row, choices: Iterable[Iterable[Row]], at: Sequence[int]) -> frozenset[Row]:
+    """`known` followed by one answer of every choice, in all combinations; of each the values `at`.
+
+    Example:
+        >>> sorted(combine((1,), [[(2,), (3,)], [(4,)]], (2, 1, 0)))
+        [(4, 2, 1), (4, 3, 1)]
+    """
+    combined = [known]
     for choice in choices:
         combined = [values + answer for values in combined for answer in choice]
-    return frozenset(map(pick, combined))
+    return frozenset(map(values_at(at), combined))

@@ -166,7 +166,8 @@ class _ChangedIndex(RowIndex):
 def _changed(base: RowIndex, removed: frozenset[Row], added: frozenset[Row]) -> RowIndex:
     if not removed and not added:
         return base
-    gone, come = (removed - added) & base.rows, base.absent(added)
+    gone, come = removed - added, base.absent(added)
+    gone -= base.absent(gone)
     return _ChangedIndex(base, gone, come) if gone or come else base
 
 

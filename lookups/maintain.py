@@ -12,18 +12,23 @@ together. Two liberties over the letter of the design, both sound, both to ask l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from cq.diagnostics import InputError, shown
 from cq.query import Query
+from cq.roles import comparison_variables
+from cq.schema import Relation
+from cq.syntax import Const, Var
 from cq.types import Row
 from lookups.batch import Batch, check_against, read_batch, read_change
 from lookups.complete import Completion, Piece, Slice, complete, slice_of, variables_at
-from lookups.decide import decide_from_screen
-from lookups.evaluate import Database, evaluate, head_row, solve, tabulate
+from lookups.decide import combine, decide_from_screen
+from lookups.evaluate import Database, evaluate, solve, tabulate
 from lookups.index import RowIndex, indexed
 from lookups.plan import Action, Plan
+from lookups.prepared import Prepared
 from lookups.settle import Part, Settled, settle
 from lookups.verdict import Because, Kind, Reason, Verdict
 
@@ -47,6 +52,11 @@ class Question:
     wanted: tuple[str, ...]
     keys: frozenset[Row]
     is_slice: bool = False
+
+
+Source: TypeAlias = Callable[[Question], Iterable[Row]]
+"""Answers a question as of the state after the batch: the rows of the join for the keys asked, each
+the values of `bound` followed by those of `wanted`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +105,114 @@ def maintain(
     batch = read_batch(query, listed, known)
     tables = tabulate(query, database)
     check_against(batch, tables)
+    prepared = Prepared(query)
     before = indexed(rows, len(query.head))
-    settled = settle(query, batch, before)
-    work = _second_chance(query, batch, settled)
-    answers = _ask(query, work, tables)
-    decisions = tuple(
-        _decision(query, settled, work, relation, action, row) for relation, action, row in listed
+    effect = finish(
+        prepared, batch, before, settle(prepared, batch, before), answers_of(query, tables)
     )
+    decisions = tuple(effect.decision(query, *change) for change in listed)
+    return Outcome((before.rows - effect.deletes) | effect.inserts, effect.questions, decisions)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a batch does to a view.
+
+    Args:
+        inserts: rows that were not there.
+        deletes: rows that were.
+        questions: what the source was asked.
+    """
+
+    inserts: frozenset[Row]
+    deletes: frozenset[Row]
+    questions: tuple[Question, ...]
+    settled: Settled
+    work: _Work
+
+    def decision(self, query: Query, relation: str, action: Action, row: object) -> Decision:
+        """Where a change of the batch ended."""
+        return _decision(query, self.settled, self.work, relation, action, row)
+
+    def asked(self, query: Query, relation: str) -> int:
+        """How many insertions into a relation asked the source."""
+        return len(
+            {
+                part.row
+                for part in self.settled.missed
+                if part.action == "insert"
+                and query.atoms[part.subgoal].predicate == relation
+                and self.work.is_open(part)
+            }
+        )
+
+
+def finish(
+    prepared: Prepared, batch: Batch, before: RowIndex, settled: Settled, source: Source
+) -> Effect:
+    """The second half of the batch rule, the source included.
+
+    Args:
+        before: the view that the batch was settled on.
+    """
+    query = prepared.query
+    work = _second_chance(prepared, batch, settled)
+    questions = tuple(_questions(query, work))
+    answers = {_without_keys(question): ask(query, source, question) for question in questions}
     inserts, deletes = _put_together(query, before, settled, work, answers)
-    return Outcome((before.rows - deletes) | inserts, tuple(_questions(query, work)), decisions)
+    return Effect(inserts, deletes, questions, settled, work)
+
+
+def ask(query: Query, source: Source, question: Question) -> dict[Row, set[Row]]:
+    """Put a question to a source: what it answers for each key, admitted as rows of relations are.
+
+    Raises:
+        InputError: the answer has other columns than were asked for, a value that its column does
+            not admit, or a key that was not asked for.
+    """
+    answer = answer_schema(query, question)
+    bound = len(question.bound)
+    found: dict[Row, set[Row]] = {key: set() for key in question.keys}
+    for admitted in answer.admit_all(list(source(question))):
+        values = found.get(admitted[:bound])
+        if values is None:
+            raise InputError("LP230", f"{answer}: nobody asked for {shown(admitted)}")
+        values.add(admitted[bound:])
+    return found
+
+
+def answer_schema(query: Query, question: Question) -> Relation:
+    """The answer to a question as a relation: a column per variable, with the variable's type."""
+    columns = []
+    for var in variables_named(query, question):
+        atom = next(atom for atom in query.atoms if var in atom.terms)
+        column = query.by_name[atom.predicate].columns[atom.terms.index(var)]
+        columns.append(replace(column, name=var.name))
+    return Relation("answer", tuple(columns))
+
+
+def answers_of(query: Query, tables: Mapping[str, list[Row]]) -> Source:
+    """The source that knows these tables, by recomputation."""
+
+    def answer(question: Question) -> Iterable[Row]:
+        if question.is_slice:  # NULL joins nothing, but is a value of a slice: so no join by keys
+            columns = [query.columns[var] for var in variables_named(query, question)]
+            rows = (tuple(row[i] for i in columns) for row in evaluate(query, tables))
+            return {row for row in rows if row[: len(question.bound)] in question.keys}
+        variables = variables_named(query, question)
+        inside = {var for i in question.subgoals for var in query.variables[i]}.union(variables)
+        tests = [c for c in query.comparisons if comparison_variables(c) <= inside]
+        starts = [dict(zip(variables, key, strict=False)) for key in question.keys]
+        found = solve(query, question.subgoals, tests, starts, tables)
+        return {tuple(binding[var] for var in variables) for binding in found}
+
+    return answer
+
+
+def variables_named(query: Query, question: Question) -> tuple[Var, ...]:
+    """The variables that the question binds, then those that it wants."""
+    by_name = {var.name: var for atom in query.variables for var in atom}
+    return tuple(by_name[name] for name in question.bound + question.wanted)
 
 
 def decide_alone(plan: Plan, index: RowIndex, change: Row) -> Verdict:
@@ -135,8 +244,9 @@ def _decide_as_batch(plan: Plan, index: RowIndex, change: Row) -> Verdict:
     one = {plan.relation: (change,)}
     batch = Batch(one, {}) if plan.action == "insert" else Batch({}, one)
     steps = {(step.subgoal, plan.action): step for step in plan.steps}
-    settled = settle(plan.query, batch, index, steps)
-    work = _second_chance(plan.query, batch, settled)
+    prepared = Prepared(plan.query, steps)
+    settled = settle(prepared, batch, index)
+    work = _second_chance(prepared, batch, settled)
     decision = _decision(plan.query, settled, work, plan.relation, plan.action, change)
     if decision.kind is Kind.MISS:
         return Verdict(Kind.MISS, decision.reason)
@@ -157,9 +267,10 @@ class _Work:
         return part in self.slices or (completion is not None and completion.is_open)
 
 
-def _second_chance(query: Query, batch: Batch, settled: Settled) -> _Work:
+def _second_chance(prepared: Prepared, batch: Batch, settled: Settled) -> _Work:
+    query = prepared.query
     completions = {
-        part: complete(query, batch, settled, part)
+        part: complete(prepared, batch, settled, part)
         for part in settled.missed
         if part.action == "insert"
     }
@@ -200,31 +311,12 @@ def _questions(query: Query, work: _Work) -> list[Question]:
     ]
 
 
-_Answers = dict[tuple[Question, Row], frozenset[Row]]
+_Answers: TypeAlias = Mapping[Question, Mapping[Row, Iterable[Row]]]
+"""What the source answered, by question without keys and by key."""
 
 
-def _ask(query: Query, work: _Work, tables: Mapping[str, list[Row]]) -> _Answers:
-    """The source's answers, as of the state after the batch; each question is asked once."""
-    open_: dict[Question, dict[Row, Piece]] = {}
-    for completion in work.completions.values():
-        for piece in completion.pieces:
-            if piece.answer is None:
-                open_.setdefault(_question_of(query, piece), {})[piece.key] = piece
-    answers: _Answers = {}
-    for question, pieces in open_.items():
-        group, wanted = (piece := next(iter(pieces.values()))).group, piece.wanted
-        starts = [dict(zip(group.bound, key, strict=True)) for key in pieces]
-        found: dict[Row, set[Row]] = {key: set() for key in pieces}
-        for binding in solve(query, group.subgoals, group.comparisons, starts, tables):
-            key = tuple(binding[var] for var in group.bound)
-            found[key].add(tuple(binding[var] for var in wanted))
-        answers.update({(question, key): frozenset(rows) for key, rows in found.items()})
-    if work.slices:
-        after = RowIndex(evaluate(query, tables), len(query.head))
-        for part in work.slices.values():
-            rows = after.matching(part.columns, part.values)
-            answers[_slice_question(query, part), part.values] = rows
-    return answers
+def _without_keys(question: Question) -> Question:
+    return replace(question, keys=frozenset())
 
 
 def _put_together(
@@ -240,8 +332,10 @@ def _put_together(
     replaced: set[Row] = set()
     new: set[Row] = set()
     for part in work.slices.values():
+        question = _slice_question(query, part)
         replaced |= settled.view.matching(part.columns, part.values)
-        new |= answers[_slice_question(query, part), part.values]
+        variables = variables_named(query, question)
+        new |= _head_rows(query, variables, part.values, [answers[question][part.values]])
     for completion in work.completions.values():
         new |= _completed(query, completion, answers)
     come = (settled.view.added - replaced) | new
@@ -249,20 +343,27 @@ def _put_together(
     return before.absent(frozenset(come)), frozenset(gone) - before.absent(frozenset(gone))
 
 
-def _completed(query: Query, completion: Completion, answers: _Answers) -> set[Row]:
+def _completed(query: Query, completion: Completion, answers: _Answers) -> frozenset[Row]:
     if completion.binding is None:
-        return set()
+        return frozenset()
     choices = [
-        piece.answer if piece.answer is not None else answers[_question_of(query, piece), piece.key]
+        piece.answer if piece.answer is not None else answers[_question_of(query, piece)][piece.key]
         for piece in completion.pieces
     ]
-    rows = set()
-    for combination in product(*choices):
-        binding = dict(completion.binding)
-        for piece, values in zip(completion.pieces, combination, strict=True):
-            binding.update(zip(piece.wanted, values, strict=True))
-        rows.add(head_row(query, binding))
-    return rows
+    wanted = (var for piece in completion.pieces for var in piece.wanted)
+    known = completion.binding
+    return _head_rows(query, (*known, *wanted), tuple(known.values()), choices)
+
+
+def _head_rows(
+    query: Query, variables: Iterable[Var], known: Row, choices: Iterable[Iterable[Row]]
+) -> frozenset[Row]:
+    """The head for `known` with every combination of the choices, as values of `variables`."""
+    constants = tuple(term.value for term in query.head if isinstance(term, Const))
+    places = {var: i for i, var in enumerate(variables, len(constants))}
+    own = iter(range(len(constants)))
+    at = [next(own) if isinstance(term, Const) else places[term] for term in query.head]
+    return combine(constants + known, choices, at)
 
 
 def _decision(

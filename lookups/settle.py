@@ -10,19 +10,18 @@ applied but the missed ones (net changes commute).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from cq.query import Query
-from cq.roles import roles
 from cq.syntax import Var
 from cq.types import Row
 from lookups.batch import Batch
 from lookups.decide import decide_step, mismatch
-from lookups.emit import emit_step
 from lookups.index import RowIndex
 from lookups.plan import ACTIONS, Action, Child, Rule, Step
+from lookups.prepared import Prepared
 from lookups.verdict import Because, Kind, Reason, Verdict
 
 
@@ -42,11 +41,13 @@ class Settled:
     Args:
         missed: the parts that were put off, in the order they were met.
         verdicts: the verdict on every part, missed or not.
+        skipped: relations whose insertions are not looked up; they miss unless no lookup is needed.
     """
 
     view: RowIndex
     missed: tuple[Part, ...]
     verdicts: Mapping[Part, Verdict]
+    skipped: Collection[str] = ()
 
     @cached_property
     def _missed(self) -> dict[tuple[int, tuple[Var, ...]], set[Row]]:
@@ -64,17 +65,16 @@ class Settled:
 
 
 def settle(
-    query: Query,
-    batch: Batch,
-    view: RowIndex,
-    steps: Mapping[tuple[int, Action], Step] | None = None,
+    prepared: Prepared, batch: Batch, view: RowIndex, skipped: Collection[str] = ()
 ) -> Settled:
     """Decide the batch on `view`, and apply what did not miss.
 
     Args:
-        steps: the steps of the subgoals that change, where the caller has them at hand.
+        skipped: relations whose insertions are not looked up. A miss is always sound, so this only
+            asks more. What needs no lookup (the screen, foreign keys, rows that cancel out) is
+            decided as ever, and so are deletions, whose rows have to be found anyway.
     """
-    run = _Run(query, batch, view, dict(steps or {}))
+    run = _Run(prepared, batch, view, skipped)
     run.screen()
     for subgoal in run.order:
         run.cancel_unseen(subgoal)
@@ -85,15 +85,15 @@ def settle(
     for subgoal in reversed(run.order):  # ... and disappear last
         run.disappear(subgoal)
     missed = (part for part, verdict in run.verdicts.items() if verdict.kind is Kind.MISS)
-    return Settled(run.view, tuple(missed), run.verdicts)
+    return Settled(run.view, tuple(missed), run.verdicts, skipped)
 
 
 @dataclass(slots=True)
 class _Run:
-    query: Query
+    prepared: Prepared
     batch: Batch
     view: RowIndex
-    steps: dict[tuple[int, Action], Step]
+    skipped: Collection[str]
     order: tuple[int, ...] = ()
     open: dict[tuple[int, Action], list[Row]] = field(default_factory=dict)
     verdicts: dict[Part, Verdict] = field(default_factory=dict)
@@ -114,11 +114,12 @@ class _Run:
                     else:
                         matching.append(row)
 
+    @property
+    def query(self) -> Query:
+        return self.prepared.query
+
     def step(self, subgoal: int, action: Action) -> Step:
-        found = self.steps.get((subgoal, action))
-        if found is None:
-            found = self.steps[subgoal, action] = emit_step(self.query, subgoal, action)
-        return found
+        return self.prepared.step(subgoal, action)
 
     def changes(self, subgoal: int) -> bool:
         relation = self.query.atoms[subgoal].predicate
@@ -141,7 +142,7 @@ class _Run:
         """
         if not all(self.open[subgoal, action] for action in ACTIONS):
             return
-        found = roles(self.query, subgoal)
+        found = self.prepared.roles(subgoal)
         seen = {*found.join, *(var for var in found.own if var in self.query.columns)}
         at = [i for i, term in enumerate(self.query.atoms[subgoal].terms) if term in seen]
         by_action = {
@@ -187,9 +188,7 @@ class _Run:
                 removed |= self.delete(subgoal, evidence, row).deletes
         added: set[Row] = set()
         for row in self.open[subgoal, "insert"]:
-            step = self.step(subgoal, "insert")
-            verdict = decide_step(step, evidence, row, self.batch.is_changed)
-            added |= self.record(subgoal, "insert", row, verdict).inserts
+            added |= self.insert(subgoal, evidence, row).inserts
         self.view = evidence.changed(removed, added)
 
     def disappear(self, subgoal: int) -> None:
@@ -228,6 +227,15 @@ class _Run:
                 and (part.subgoal, part.action) == (child.subgoal, "delete")
             }
         return self.referring[child]
+
+    def insert(self, subgoal: int, evidence: RowIndex, row: Row) -> Verdict:
+        """Decide an insertion, unless its relation is skipped: then it is a miss."""
+        if self.query.atoms[subgoal].predicate in self.skipped:
+            verdict = Verdict(Kind.MISS, Reason(Because.SKIPPED, (), subgoal))
+        else:
+            step = self.step(subgoal, "insert")
+            verdict = decide_step(step, evidence, row, self.batch.is_changed)
+        return self.record(subgoal, "insert", row, verdict)
 
     def delete(self, subgoal: int, evidence: RowIndex, row: Row) -> Verdict:
         """Decide a deletion.

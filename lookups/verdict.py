@@ -35,6 +35,7 @@ class Because(StrEnum):
     UNSEEN = "unseen"  # the batch replaces the row by one that looks the same to the view
     BATCH = "batch"  # rows that the batch itself brings answer the rest
     SETTLED = "settled"  # ... together with the settled view
+    SKIPPED = "skipped"  # no lookup was made: they do not pay for this relation
     SOURCE = "source"  # a source had to be asked
     SEVERAL = "several"  # one reason per subgoal of the relation
 

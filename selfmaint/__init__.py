@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from cq.diagnostics import DiagnosticError, InputError, SelfmaintError
 from lookups.index import index
 from lookups.verdict import Kind, Verdict
+from selfmaint.maintainer import Maintainer
 from selfmaint.program import Program, View, load, parse
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ __all__ = [
     "DiagnosticError",
     "InputError",
     "Kind",
+    "Maintainer",
     "Program",
     "Report",
     "SelfmaintError",

@@ -51,6 +51,11 @@ class View:
         """The relations that the definition names, sorted."""
         return tuple(self.query.by_name)
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The relations of the program, whether the view uses them or not."""
+        return frozenset(self._relations)
+
     def plan(self, relation: str, action: str) -> Plan:
         """What to look up when `relation` gains (`"insert"`) or loses (`"delete"`) a row.
 

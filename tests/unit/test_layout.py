@@ -20,7 +20,10 @@ MAY_IMPORT = {
     "warehouse": {"cq"},
     "selfmaint": {"cq", "lookups", "warehouse"},
 }
-NOT_FOR_USERS = {"tests", "property_tests", "examples", "conftest", "hypothesis", "pysat", "pytest"}
+NOT_FOR_USERS = {
+    *("bench", "tests", "property_tests", "examples", "conftest"),
+    *("hypothesis", "pysat", "pytest"),
+}
 HEAVY = ("pyspark", "sympy", "matplotlib", "typer", "rich")
 
 GENERATED_FOLDERS = {"__pycache__", "build", "dist", "spark-warehouse", "metastore_db"}

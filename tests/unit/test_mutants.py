@@ -20,7 +20,10 @@ from tests.mutants import (
 
 RULES = {
     "cq": {"roles", "partition", "selfjoins", "minimize", "conditions"},
-    "lookups": {"emit", "decide", "settle", "complete", "maintain", "evaluate", "batch"},
+    "lookups": {
+        *("emit", "decide", "quick", "settle", "complete", "maintain"),
+        *("evaluate", "batch", "live"),
+    },
 }
 MUTATIONS = load_mutations()
 

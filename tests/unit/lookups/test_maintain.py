@@ -7,7 +7,12 @@ from itertools import permutations
 import pytest
 
 import selfmaint
-from lookups.maintain import Outcome, Question
+from lookups.batch import read_batch
+from lookups.index import RowIndex
+from lookups.maintain import Outcome, Question, answers_of, finish
+from lookups.prepared import Prepared
+from lookups.settle import settle
+from lookups.verdict import Because, Kind
 from selfmaint import InputError, View
 
 RETAIL = """
@@ -505,3 +510,23 @@ def test_refused(changes: list, rows: set, code: str, said: str) -> None:
         view_of(NET).maintain([], changes, {"r": rows})
     assert caught.value.code == code
     assert said in caught.value.message
+
+
+def test_skipped_lookups_are_not_made_in_either_half() -> None:
+    """The view shows both groups of the first insertion, and one of the second."""
+    view = view_of("v(X, Y, A, B) :- r(X, Y), s(X, A), t(Y, B).")
+    tables = {"r": [(1, 2), (1, 1), (1, 3)], "s": [(1, 7)], "t": [(1, 8), (2, 9), (3, 9)]}
+    index = RowIndex([(1, 2, 7, 9), (5, 1, 5, 8)], 4)
+    batch = read_batch(view.query, [("r", "insert", (1, 1)), ("r", "insert", (1, 3))])
+    prepared = Prepared(view.query)
+    asked = {}
+    for skipped in ((), ("s",), ("r",)):
+        settled = settle(prepared, batch, index, skipped)
+        effect = finish(prepared, batch, index, settled, answers_of(view.query, tables))
+        assert effect.inserts == {(1, 1, 7, 8), (1, 3, 7, 9)}
+        asked[skipped] = {question.bound: question.keys for question in effect.questions}
+    assert asked[()] == asked[("s",)] == {("Y",): {(3,)}}
+    assert asked[("r",)] == {("X",): {(1,)}, ("Y",): {(1,), (3,)}}
+    decision = effect.decision(view.query, "r", "insert", (1, 1))
+    assert (decision.kind, decision.reason.rule) == (Kind.MISS, Because.SKIPPED)
+    assert decision.reason.answers == ()

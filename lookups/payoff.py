@@ -1,0 +1,146 @@
+"""Whether lookups pay: per view and relation, from what they have cost and saved so far.
+
+Huyn's plan makes its lookups for every change, and where they never succeed it only pays for them
+and for the indexes behind them (Sect. 5: half the speed of asking the source at once). Here a
+relation's lookups are switched off when they do not pay, and tried again now and then.
+
+The rule is that of renting or buying skis, with a budget. Lookups are made until they have cost one
+source question more than they saved, so finding out that they do not help costs little more than
+one question. After that they may cost a small share of what the source costs. When they cost more,
+they are off until the source has cost many times what the last lookups did, and they are within
+that share again; then some changes are looked up, a *probe*. So after a dear probe the next is long
+in coming. A probe that helps is followed by more lookups, though it may have cost much: indexes had
+to catch up for it, and that is over and done with.
+
+Laws: the choice depends on the record and on nothing else, so the same history gives the same
+choices; costs are part of the history, in any unit, and no clock is read here. Whatever is chosen,
+the view is right: a lookup that is not made is a miss, and a miss is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+from typing import Final
+
+FEW: Final = 8
+"""Changes looked up before lookups may be switched off: one slow moment is no evidence."""
+
+SHARE: Final = 0.03
+"""What lookups may cost when they do not help, as a share of what the source costs."""
+
+PATIENCE: Final = 100
+"""Once lookups are off, the source has to cost so many times what the last stretch of them did."""
+
+WINDOW: Final = 4_000
+"""Changes after which all that is on record counts half."""
+
+
+class Lookups(StrEnum):
+    """When a maintainer makes lookups; it is right in any case."""
+
+    ADAPT = "adapt"  # while they pay
+    ALWAYS = "always"
+    NEVER = "never"  # the traditional plan: every insertion asks
+
+
+class Choice(StrEnum):
+    """What to do about the lookups of the next changes."""
+
+    LOOK_UP = "look up"
+    SKIP = "skip"
+    PROBE = "probe"  # look up although it has not paid: it costs little, and may again
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What became of some insertions into one relation: a batch, or a few in a row.
+
+    Args:
+        looked_up: insertions whose lookups were made.
+        helped: those of them that needed no source.
+        lookup_cost: what the lookups took, with the indexes behind them and the rows they gave.
+        skipped: insertions whose lookups were not made.
+        asked: insertions that went to the source, looked up or not.
+        source_cost: what these took, from forming the question to the rows of the answer.
+    """
+
+    looked_up: int = 0
+    helped: int = 0
+    lookup_cost: float = 0.0
+    skipped: int = 0
+    asked: int = 0
+    source_cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Payoff:
+    """The record of one relation's lookups on one view: stretches added up, older ones for less.
+
+    Args:
+        last_cost: what the last stretch that was looked up took for it.
+        idle_cost: what the source cost since then; None while lookups are on.
+        cheapest: the least that a lookup took on average over a stretch.
+        is_paying: the last changes that were looked up would pay at that price.
+
+    Example:
+        >>> seen = Stretch(looked_up=8, helped=0, lookup_cost=9, asked=8, source_cost=16)
+        >>> record = Payoff().after(seen)
+        >>> print(record.choice)
+        skip
+        >>> print(record.sentence("orders"))
+        lookups off for orders: 0 of the last 8 helped
+    """
+
+    looked_up: float = 0.0
+    helped: float = 0.0
+    lookup_cost: float = 0.0
+    skipped: float = 0.0
+    asked: float = 0.0
+    source_cost: float = 0.0
+    last_cost: float = 0.0
+    idle_cost: float | None = None
+    cheapest: float = inf
+    is_paying: bool = False
+
+    @property
+    def choice(self) -> Choice:
+        """What to do next."""
+        if self.looked_up < FEW or not self.asked:
+            return Choice.LOOK_UP
+        loss = self.lookup_cost - (self.helped + 1) * self.source_cost / self.asked
+        if loss <= 0 or self.is_paying:
+            return Choice.LOOK_UP
+        is_due = self.idle_cost is None or self.idle_cost >= PATIENCE * self.last_cost
+        return Choice.PROBE if is_due and loss <= SHARE * self.source_cost else Choice.SKIP
+
+    def after(self, seen: Stretch) -> Payoff:
+        """The record with a stretch added."""
+        age = 0.5 if self.looked_up + self.skipped >= WINDOW else 1.0
+        asked = self.asked * age + seen.asked
+        source_cost = self.source_cost * age + seen.source_cost
+        cheapest, is_paying, last_cost = self.cheapest, self.is_paying, self.last_cost
+        idle_cost: float | None = (self.idle_cost or 0.0) + seen.source_cost
+        if seen.looked_up:
+            last_cost, idle_cost = seen.lookup_cost, None
+            cheapest = min(cheapest, seen.lookup_cost / seen.looked_up)
+            is_paying = seen.helped * source_cost >= seen.looked_up * cheapest * asked
+        return Payoff(
+            self.looked_up * age + seen.looked_up,
+            self.helped * age + seen.helped,
+            self.lookup_cost * age + seen.lookup_cost,
+            self.skipped * age + seen.skipped,
+            asked,
+            source_cost,
+            last_cost,
+            idle_cost,
+            cheapest,
+            is_paying,
+        )
+
+    def sentence(self, relation: str) -> str:
+        """The record for a report."""
+        state = "off" if self.choice is Choice.SKIP else "on"
+        seen = f"{self.helped:,.0f} of the last {self.looked_up:,.0f} helped"
+        return f"lookups {state} for {relation}: {seen if self.looked_up else 'none made yet'}"

@@ -1,0 +1,227 @@
+"""A view that is maintained in this process: its rows in memory, its source a function.
+
+A `Maintainer` is the batch rule with a memory. It holds the rows with live indexes, takes batches
+or changes one by one, asks the source for what neither the view nor the batch knows, and keeps a
+record of whether lookups pay. The reference, `View.maintain`, starts from nothing each time.
+
+Law: after every batch the rows are those of the view on the state after it, whatever lookups were
+made or skipped on the way; `property_tests/test_maintainer.py` holds it to recomputation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Final
+
+from cq.types import Row
+from lookups.batch import Batch, read_batch, read_change
+from lookups.decide import decide_admitted
+from lookups.live import LiveIndex
+from lookups.maintain import Effect, Source, finish
+from lookups.payoff import Choice, Lookups, Payoff, Stretch
+from lookups.plan import Action, Plan
+from lookups.prepared import Prepared
+from lookups.quick import IsShown, is_shown, never_shown
+from lookups.settle import settle
+from lookups.verdict import Kind
+from selfmaint.program import View
+
+STRETCH: Final = 8
+"""Single changes between two looks at the record: few, so that useless lookups end soon."""
+
+
+class Maintainer:
+    """A view's rows, kept up to date change by change or batch by batch.
+
+    Args:
+        source: answers what is missing, as of the state after the batch that asks.
+        rows: the view as it stands.
+        lookups: when lookups are made; `"adapt"` stops making those that do not pay.
+        clock: what costs are measured by.
+
+    Example:
+        >>> from selfmaint import parse
+        >>> view = parse("v(X, Y, Z) :- r(U, X, Y), s(X, Z).").view("v")
+        >>> asked = []
+        >>> def source(question):
+        ...     asked.append(sorted(question.keys))
+        ...     return [(x, 10 * x) for (x,) in question.keys]
+        >>> maintained = Maintainer(view, source)
+        >>> changes = [("r", "insert", row) for row in [(1, 7, 8), (2, 7, 9), (3, 7, 9)]]
+        >>> [str(kind) for kind in maintained.follow(changes)]
+        ['miss', 'self-maintained', 'unaffected']
+        >>> sorted(maintained.rows), asked
+        ([(7, 8, 70), (7, 9, 70)], [[(7,)]])
+    """
+
+    def __init__(
+        self,
+        view: View,
+        source: Source,
+        rows: Iterable[Sequence[object]] = (),
+        *,
+        lookups: Lookups | str = Lookups.ADAPT,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._view = view
+        self._source = source
+        self._live = LiveIndex(rows, len(view.query.head))
+        self._prepared = Prepared(view.query)
+        self._prepared.emit_all()  # now, or the first changes would be charged for it
+        self._lookups = Lookups(lookups)
+        self._clock = clock
+        self._payoffs: dict[str, Payoff] = {}
+        self._is_shown: dict[str, IsShown] = {}
+
+    @property
+    def rows(self) -> frozenset[Row]:
+        """The view as it stands; a copy."""
+        return self._live.rows
+
+    @property
+    def payoffs(self) -> Mapping[str, Payoff]:
+        """What lookups have cost and saved, by relation."""
+        return dict(self._payoffs)
+
+    def sentences(self) -> list[str]:
+        """For a report: for which relations lookups are on or off, and why."""
+        return [record.sentence(name) for name, record in sorted(self._payoffs.items())]
+
+    def apply(self, changes: Iterable[object]) -> Effect:
+        """Apply a batch of net changes `(relation, "insert" | "delete", row)`.
+
+        Raises:
+            InputError: a change does not fit the program, the changes are not net, or the source
+                answers something else than it was asked. The view is as it was.
+        """
+        listed = [read_change(change) for change in changes]
+        batch = read_batch(self._view.query, listed, self._view.known)
+        is_idle = self._lookups is Lookups.ADAPT and not self._live  # nothing to find, no evidence
+        skipped = [n for n in batch.inserts if is_idle or self._choice(n) is Choice.SKIP]
+        started = self._clock()
+        settled = settle(self._prepared, batch, self._live, skipped)
+        decided = self._clock()
+        effect = finish(self._prepared, batch, self._live, settled, self._source)
+        self._live.update(effect.deletes, effect.inserts)
+        self._note_batch(batch, effect, decided - started, self._clock() - decided)
+        return effect
+
+    def follow(self, changes: Iterable[object]) -> list[Kind]:
+        """Apply changes one by one, each as a batch of its own; where each of them ended.
+
+        The lookups of a change that comes alone are those of its plan, so the batch rule is left to
+        the changes that miss. The source answers as of the change that asks.
+
+        Raises:
+            InputError: as `apply` does; the changes of earlier stretches are applied.
+        """
+        kinds: list[Kind] = []
+        for relation, action, rows in _stretches(changes):
+            plan = self._view.plan(relation, action)
+            admitted = plan.query.by_name[relation].admit_all(rows)
+            if plan.steps:
+                kinds += self._stretch(plan, admitted)
+            else:
+                kinds += [Kind.IRRELEVANT] * len(rows)
+        return kinds
+
+    def _stretch(self, plan: Plan, rows: list[Row]) -> list[Kind]:
+        live, clock = self._live, self._clock
+        is_insert = plan.action == "insert"
+        is_skipped = is_insert and self._choice(plan.relation) is Choice.SKIP
+        is_shown = self._shown_by(plan)
+        kinds: list[Kind] = []
+        asked, source_cost = 0, 0.0
+        started = clock()
+        for row in rows:
+            if not is_skipped:
+                if is_shown(live, row):
+                    kinds.append(Kind.UNAFFECTED)
+                    continue
+                verdict = decide_admitted(plan, live, row)
+                if verdict.kind is not Kind.MISS:
+                    live.update(verdict.deletes, verdict.inserts)
+                    kinds.append(verdict.kind)
+                    continue
+            missed = clock()
+            kinds.append(self._miss(plan, row, is_skipped))
+            source_cost += clock() - missed
+            asked += kinds[-1] is Kind.MISS
+        if is_insert:
+            lookup_cost = clock() - started - source_cost
+            count = len(rows)
+            self._note(
+                plan.relation,
+                Stretch(skipped=count, asked=asked, source_cost=source_cost)
+                if is_skipped
+                else Stretch(count, count - asked, lookup_cost, 0, asked, source_cost),
+            )
+        return kinds
+
+    def _shown_by(self, plan: Plan) -> IsShown:
+        if plan.action == "delete":
+            return never_shown
+        found = self._is_shown.get(plan.relation)
+        if found is None:
+            found = self._is_shown[plan.relation] = is_shown(plan)
+        return found
+
+    def _miss(self, plan: Plan, row: Row, is_skipped: bool) -> Kind:
+        """A change that the view alone does not decide, as a batch of its own.
+
+        If all that it misses is one group, the batch rule would look in vain for the same again.
+        """
+        is_skipped = is_skipped or (plan.action == "insert" and _has_one_need(plan))
+        one = {plan.relation: (row,)}
+        batch = Batch(one, {}) if plan.action == "insert" else Batch({}, one)
+        skipped = (plan.relation,) if is_skipped else ()
+        settled = settle(self._prepared, batch, self._live, skipped)
+        effect = finish(self._prepared, batch, self._live, settled, self._source)
+        self._live.update(effect.deletes, effect.inserts)
+        return effect.decision(self._view.query, plan.relation, plan.action, row).kind
+
+    # The record
+
+    def _choice(self, relation: str) -> Choice:
+        match self._lookups:
+            case Lookups.ALWAYS:
+                return Choice.LOOK_UP
+            case Lookups.NEVER:
+                return Choice.SKIP
+            case Lookups.ADAPT:
+                record = self._payoffs.get(relation)
+                return Choice.LOOK_UP if record is None else record.choice
+
+    def _note(self, relation: str, seen: Stretch) -> None:
+        self._payoffs[relation] = self._payoffs.get(relation, Payoff()).after(seen)
+
+    def _note_batch(self, batch: Batch, effect: Effect, deciding: float, asking: float) -> None:
+        """Share out what the batch took: deciding by changes, asking by changes that asked."""
+        asked = {name: effect.asked(self._view.query, name) for name in batch.inserts}
+        total = sum(map(len, (*batch.inserts.values(), *batch.deletes.values())))
+        for name, rows in batch.inserts.items():
+            count, misses = len(rows), asked[name]
+            cost = asking * misses / sum(asked.values()) if misses else 0.0
+            self._note(
+                name,
+                Stretch(skipped=count, asked=misses, source_cost=cost)
+                if name in effect.settled.skipped
+                else Stretch(count, count - misses, deciding * count / total, 0, misses, cost),
+            )
+
+
+def _has_one_need(plan: Plan) -> bool:
+    if len(plan.steps) != 1:
+        return False
+    vsm = plan.steps[0].vsm
+    return vsm is not None and len(vsm.needs) == 1
+
+
+def _stretches(changes: Iterable[object]) -> Iterator[tuple[str, Action, list[object]]]:
+    """Changes that follow each other and are of one kind, a few at a time."""
+    for (relation, action), group in groupby(map(read_change, changes), itemgetter(0, 1)):
+        while rows := [row for _, _, row in islice(group, STRETCH)]:
+            yield relation, action, rows

@@ -1,0 +1,47 @@
+"""The one test that is a verdict: it says unaffected only where `decide` does."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+import selfmaint
+from lookups.decide import decide_admitted
+from lookups.quick import is_shown, never_shown
+from lookups.verdict import Kind
+
+QUICK = ["v(X, Y, Z) :- r(U, X, Y), s(X, Z).", "v(X) :- r(_, X, _)."]
+SLOW = [
+    "v(X, Y, Z) :- r(U, X, Y), s(X, Z), U > 1.",
+    "v(X, Z) :- r(1, X, _), s(X, Z).",
+    "v(X, Z) :- r(X, X, _), s(X, Z).",
+    "v(X, Y) :- r(_, X, Y), r(_, Y, X).",
+    "v(X, Z) :- r(W, X, _), s(X, W, Z).",
+    "v(X) :- r(W, X, _), s(X, W).",
+]
+
+
+@pytest.mark.parametrize("text", QUICK)
+def test_what_is_shown_is_unaffected(text: str) -> None:
+    view = selfmaint.parse(text).view("v")
+    plan = view.plan("r", "insert")
+    test = is_shown(plan)
+    assert test is not never_shown
+    s = set(product((1, 2), repeat=2))
+    index = selfmaint.index(view.evaluate({"r": {(1, 1, 2), (2, 2, None)}, "s": s}))
+    shown = 0
+    for row in product((None, 1, 2), repeat=3):
+        if test(index, row):
+            shown += 1
+            assert decide_admitted(plan, index, row).kind is Kind.UNAFFECTED
+    assert shown
+
+
+@pytest.mark.parametrize("text", SLOW)
+def test_where_one_test_says_too_little(text: str) -> None:
+    assert is_shown(selfmaint.parse(text).view("v").plan("r", "insert")) is never_shown
+
+
+def test_deletions_are_not_shown() -> None:
+    assert is_shown(selfmaint.parse(QUICK[0]).view("v").plan("r", "delete")) is never_shown
