@@ -37,8 +37,9 @@ MASTERS = {"local": "local[2]", "cluster": "local-cluster[2,1,1024]", "connect":
 # As it was before a session added to it.
 ENVIRONMENT = dict(os.environ)
 
-# Tests run most code once or twice: without the optimizing compiler they need half the time.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+# Tests run most code once or twice: without the optimizing compiler they need half the time. What
+# the other one compiles would no longer fit after some minutes, and then nothing is compiled.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
 def pytest_configure() -> None:
