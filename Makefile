@@ -84,7 +84,7 @@ bench: spark ## measure, write JSON, compare with an earlier JSON; then batches 
 	@$(BIN)/python -m tests.bench.runtime
 	@$(BIN)/python -m tests.bench.runtime --million --out build/bench-million.json
 
-mutants: setup ## break the rules one at a time and show that the tests notice
+mutants: setup ## break the rules one at a time and show that the tests notice (ARGS=--spark: those on Spark)
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
 wheel: setup ## build the wheel, check its content, install it elsewhere and import it
