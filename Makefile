@@ -87,7 +87,7 @@ bench: spark ## measure, write JSON, compare with an earlier JSON; then batches 
 bench-paper: setup ## Huyn's experiment: JSON, CSV, PNG and HTML into build/
 	@$(BIN)/python -m bench.paper $(ARGS)
 
-mutants: setup ## break the rules one at a time and show that the tests notice
+mutants: setup ## break the rules one at a time and show that the tests notice (ARGS=--spark: those on Spark)
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
 wheel: setup ## build the wheel, check its content, install it elsewhere and import it

@@ -1,6 +1,6 @@
 """Break the rules one at a time and show that the tests notice.
 
-    python -m tests.mutants [--only SUBSTRING] [--laws] [--list]
+    python -m tests.mutants [--only SUBSTRING] [--laws | --spark] [--list]
 
 The mutations are listed in `tests/mutants.txt`. Each is applied to a copy of the project, and the
 tests run on the copy, the quickest first, until one fails. A mutant that survives is a hole in the
@@ -8,6 +8,10 @@ tests, or changes nothing; then the list says why, and a test that kills it prov
 
 With `--laws` only the laws of `property_tests` run: what they notice without the help of golden
 texts and worked examples.
+
+With `--spark` the mutants of the Spark executor take their turn, and only they: the tests that hold
+it to the reference need a JVM. One serves them all. Each mutant is a process of its own, a client
+of that server, and runs the test that its entry names before the others. It takes about an hour.
 
 Exit code 0 means that exactly the mutants survive that have a reason to.
 """
@@ -26,12 +30,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
 from hypothesis import settings
+
+from tests.spark.conftest import serving
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "mutants.txt"
@@ -47,6 +54,7 @@ UNIT = ("tests/unit/lookups", "tests/unit/cq", "cq", "lookups")
 LANGUAGE = ("property_tests/test_language.py",)
 VERDICTS = ("property_tests/test_verdicts.py",)
 BATCHES = ("property_tests/test_batches.py",)
+EXECUTOR = "tests/spark/test_executor.py"
 BATCH_RULE = ("settle.py", "complete.py", "maintain.py", "batch.py", "evaluate.py")
 """Where the batches notice more than single changes do."""
 
@@ -61,6 +69,7 @@ class Mutation:
         old: occurs exactly once in the file ...
         new: ... and is replaced by this.
         equivalent: why it changes nothing; empty if it does change something.
+        likely: the test that is known to notice, in the file of the executor's tests.
     """
 
     file: str
@@ -68,6 +77,11 @@ class Mutation:
     old: str
     new: str
     equivalent: str = ""
+    likely: str = ""
+
+    @property
+    def is_on_spark(self) -> bool:
+        return self.file.startswith("lookups/spark/")
 
     @property
     def title(self) -> str:
@@ -102,8 +116,8 @@ def read_mutations(text: str) -> tuple[Mutation, ...]:
 
     def close() -> None:
         if entry:
-            rule, old, new, why = ("\n".join(entry.get(mark, [])) for mark in "#-+=")
-            found.append(Mutation(file, rule, old, new, why))
+            rule, old, new, why, test = ("\n".join(entry.get(mark, [])) for mark in "#-+=>")
+            found.append(Mutation(file, rule, old, new, why, test))
             entry.clear()
 
     for line in text.splitlines():
@@ -114,7 +128,7 @@ def read_mutations(text: str) -> tuple[Mutation, ...]:
         elif mark == "#":
             close()
             entry["#"] = [content]
-        elif mark in ("-", "+", "="):
+        elif mark in ("-", "+", "=", ">"):
             entry[mark] = [*entry.get(mark, ()), content]
         elif mark not in ("", "%"):
             raise ValueError(f"not a line of the table: {line}")
@@ -143,8 +157,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("mutants")
 
 
-def stages(file: str, *, laws: bool = False) -> tuple[tuple[str, ...], ...]:
-    """What to run for a mutant of this file, the quickest to notice first."""
+def stages(mutation: Mutation, *, laws: bool = False) -> tuple[tuple[str, ...], ...]:
+    """What to run for a mutant, the quickest to notice first."""
+    file = mutation.file
+    if mutation.is_on_spark:
+        named = ((f"{EXECUTOR}::{mutation.likely}",),) if mutation.likely else ()
+        return *named, (EXECUTOR,)
     first = () if laws else (UNIT,)
     if file.endswith(BATCH_RULE):
         return *first, BATCHES, VERDICTS, LANGUAGE
@@ -161,15 +179,21 @@ def copy_project(folder: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", folder)
 
 
-def run_tests(folder: Path, tests: Sequence[str]) -> tuple[str, str]:
-    """The first test that fails on the copy, empty if none does, and what was printed."""
+def run_tests(folder: Path, tests: Sequence[str], server: str) -> tuple[str, str]:
+    """The first test that fails on the copy, empty if none does, and what was printed.
+
+    Raises:
+        ValueError: there is no such test.
+    """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    command += ["-m", "spark"] if server else []
     environment = {
         **os.environ,
         "PYTHONPATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",  # a stale cache would hide a mutation
         "PYTHONHASHSEED": "0",
         "HYPOTHESIS_PROFILE": "dev",
+        **({"SPARK_TESTS_ON": server} if server else {}),
     }
     done = subprocess.run(
         [*command, "-p", "tests.mutants", *tests],
@@ -181,13 +205,15 @@ def run_tests(folder: Path, tests: Sequence[str]) -> tuple[str, str]:
     )
     if done.returncode == 0:
         return "", done.stdout
+    if done.returncode == pytest.ExitCode.USAGE_ERROR:
+        raise ValueError(f"cannot run {tests[0]}:\n{done.stderr}")
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return f"the time limit, in {tests[0]}", done.stdout
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, flags=re.MULTILINE)
     return failed[1] if failed else f"exit code {done.returncode}", done.stdout + done.stderr
 
 
-def try_mutant(folder: Path, mutation: Mutation, *, laws: bool) -> Result:
+def try_mutant(folder: Path, mutation: Mutation, *, laws: bool, server: str) -> Result:
     """Run the stages on `folder`, a copy, with the mutation applied; and take it back."""
     started = time.perf_counter()
     path = folder / mutation.file
@@ -195,8 +221,8 @@ def try_mutant(folder: Path, mutation: Mutation, *, laws: bool) -> Result:
     path.write_text(mutation.apply(source), encoding="utf-8")
     killer = output = ""
     try:
-        for tests in stages(mutation.file, laws=laws):
-            killer, output = run_tests(folder, tests)
+        for tests in stages(mutation, laws=laws):
+            killer, output = run_tests(folder, tests, server)
             if killer:
                 break
     finally:
@@ -204,14 +230,20 @@ def try_mutant(folder: Path, mutation: Mutation, *, laws: bool) -> Result:
     return Result(killer, time.perf_counter() - started, output)
 
 
-def untouched(file: str = "lookups/emit.py") -> Mutation:
+def untouched(file: str) -> Mutation:
     """No mutation: the tests must pass."""
     source = (ROOT / file).read_text(encoding="utf-8")
     return Mutation(file, "nothing is broken", source, source)
 
 
-def run_all(mutations: Sequence[Mutation], *, laws: bool) -> Iterator[tuple[Mutation, Result]]:
-    """Every mutant's result, as it comes in; a few copies of the project take turns."""
+def run_all(
+    mutations: Sequence[Mutation], *, laws: bool, server: str
+) -> Iterator[tuple[Mutation, Result]]:
+    """Every mutant's result, as it comes in; a few copies of the project take turns.
+
+    Args:
+        server: the address of a Spark Connect server, for mutants of the Spark executor.
+    """
     with tempfile.TemporaryDirectory(prefix="selfmaint-mutants-") as name:
         folders: SimpleQueue[Path] = SimpleQueue()
         for number in range(WORKERS):
@@ -223,7 +255,7 @@ def run_all(mutations: Sequence[Mutation], *, laws: bool) -> Iterator[tuple[Muta
         def work(mutation: Mutation) -> Result:
             folder = folders.get()
             try:
-                return try_mutant(folder, mutation, laws=laws)
+                return try_mutant(folder, mutation, laws=laws, server=server)
             finally:
                 folders.put(folder)
 
@@ -272,10 +304,17 @@ def _difference(mutation: Mutation) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="of file, rule or text")
-    parser.add_argument("--laws", action="store_true", help="run the laws only")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--laws", action="store_true", help="run the laws only")
+    which.add_argument("--spark", action="store_true", help="break the Spark executor instead")
     parser.add_argument("--list", action="store_true", help="show the mutations and run nothing")
     options = parser.parse_args(arguments)
-    chosen = [m for m in load_mutations() if options.only in "\n".join((m.title, m.old, m.new))]
+    chosen = [
+        mutation
+        for mutation in load_mutations()
+        if mutation.is_on_spark == options.spark
+        and options.only in "\n".join((mutation.title, mutation.old, mutation.new))
+    ]
     if not chosen:
         print(f"no mutation has {options.only!r} in it", file=sys.stderr)
         return 2
@@ -283,10 +322,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(*(f"{m.title}\n{_difference(m)}" for m in chosen), sep="\n")
         return 0
 
-    baseline = untouched()
+    with serving() if options.spark else nullcontext("") as server:
+        return report(chosen, laws=options.laws, server=server)
+
+
+def report(chosen: Sequence[Mutation], *, laws: bool, server: str) -> int:
+    """Try the mutants, say what becomes of each, and return the exit code."""
+    baseline = untouched("lookups/spark/execute.py" if server else "lookups/emit.py")
     started = time.perf_counter()
     results: list[tuple[Mutation, Result]] = []
-    for mutation, result in run_all([baseline, *chosen], laws=options.laws):
+    for mutation, result in run_all([baseline, *chosen], laws=laws, server=server):
         if mutation is not baseline:
             results.append((mutation, result))
             print(describe(mutation, result), flush=True)

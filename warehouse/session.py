@@ -45,6 +45,10 @@ SMALL_BATCHES: Final = {
     # What is in one partition stays there. Spark would share it out again, in a shuffle per join,
     # if it expects more than 128 MB, and of a batch that it has not seen it expects the worst.
     "spark.sql.maxSinglePartitionBytes": str(2**62),
+    # A small batch is one task of many joins and aggregations, and each takes a page of memory,
+    # however few rows it has. Spark would make them so large that a task gets as few as eight: with
+    # two tasks at a time a batch could fail for want of memory.
+    "spark.buffer.pageSize": "1m",
     # Compiled queries to keep. A batch uses some two hundred; with the default, 100, each batch
     # compiles all of them again.
     "spark.sql.codegen.cache.maxEntries": "5000",

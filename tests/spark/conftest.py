@@ -3,6 +3,7 @@
     local    the default: everything in one process
     cluster  two executors that are processes of their own
     connect  a Spark Connect server, and a client that has no SparkContext
+    sc://..  the same with a server that runs already, such as that of `serving`
 
 `make test-spark`, `make test-cluster` and `make test-connect` set it.
 """
@@ -12,8 +13,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -24,7 +27,7 @@ from uuid import uuid4
 
 import pytest
 
-from warehouse.session import session
+from warehouse.session import require, session
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -37,8 +40,9 @@ MASTERS = {"local": "local[2]", "cluster": "local-cluster[2,1,1024]", "connect":
 # As it was before a session added to it.
 ENVIRONMENT = dict(os.environ)
 
-# Tests run most code once or twice: without the optimizing compiler they need half the time.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
+# Tests run most code once or twice: without the optimizing compiler they need half the time. What
+# the other one compiles would no longer fit after some minutes, and then nothing is compiled.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
 def pytest_configure() -> None:
@@ -49,7 +53,13 @@ def pytest_configure() -> None:
 
 
 def spark_kind() -> str:
-    return os.environ.get("SPARK_TESTS_ON", "local")
+    return "connect" if spark_server() else os.environ.get("SPARK_TESTS_ON", "local")
+
+
+def spark_server() -> str | None:
+    """The address of a Spark Connect server that runs already."""
+    given = os.environ.get("SPARK_TESTS_ON", "")
+    return given if given.startswith("sc://") else None
 
 
 @dataclass(frozen=True)
@@ -60,17 +70,44 @@ class SessionArguments:
     settings: dict[str, str]
 
 
-@pytest.fixture(scope="session")
-def session_arguments(tmp_path_factory: pytest.TempPathFactory) -> SessionArguments:
-    settings = {
+def settings_in(folder: Path) -> dict[str, str]:
+    return {
         "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.executor.extraJavaOptions": JAVA_OPTIONS,
         "spark.sql.shuffle.partitions": "2",
         # Compiling a query costs more than running it on a few rows.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("spark-warehouse")),
+        "spark.sql.warehouse.dir": str(folder),
     }
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """A Spark Connect server for the tests of other processes, and its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    # The server asks for it, and clients that are started from here know it.
+    os.environ.setdefault("SPARK_CONNECT_AUTHENTICATE_TOKEN", str(uuid4()))
+    with tempfile.TemporaryDirectory() as folder:
+        server = {
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": str(port),
+        }
+        spark = session(
+            master=MASTERS["connect"],
+            app="tests",
+            settings=settings_in(Path(folder)) | server,
+        )
+        yield f"sc://127.0.0.1:{port}"
+        spark.stop()
+
+
+@pytest.fixture(scope="session")
+def session_arguments(tmp_path_factory: pytest.TempPathFactory) -> SessionArguments:
+    settings = settings_in(tmp_path_factory.mktemp("spark-warehouse"))
     if spark_kind() == "connect":
         settings["spark.api.mode"] = "connect"
     return SessionArguments(MASTERS[spark_kind()], settings)
@@ -78,9 +115,14 @@ def session_arguments(tmp_path_factory: pytest.TempPathFactory) -> SessionArgume
 
 @pytest.fixture(scope="session")
 def spark(session_arguments: SessionArguments) -> Iterator[SparkSession]:
-    spark = session(
-        master=session_arguments.master, app="tests", settings=session_arguments.settings
-    )
+    if server := spark_server():
+        from pyspark.sql import SparkSession
+
+        spark = require(SparkSession.builder.remote(server).getOrCreate())
+    else:
+        spark = session(
+            master=session_arguments.master, app="tests", settings=session_arguments.settings
+        )
     yield spark
     spark.stop()
     if spark_kind() == "cluster":

@@ -8,6 +8,7 @@ them are one batch on one database.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -17,16 +18,19 @@ from typing import TYPE_CHECKING, TypeAlias
 import selfmaint
 from cq.printer import print_value
 from cq.query import Query
+from cq.roles import roles
 from cq.syntax import Const
 from cq.types import ANY, Row, constant_type
 from cq.types import Type as ColumnType
 from lookups.evaluate import evaluate, solve, tabulate
 from lookups.index import RowIndex
 from lookups.maintain import Outcome, maintain
-from lookups.plan import Action, Lookup
-from lookups.spark import Ask, Decided, Maintained
+from lookups.plan import Action, Given, Lookup, Screen
+from lookups.spark import Ask, Counts, Decided, Maintained, Tally
 from lookups.spark import maintain as maintain_on_spark
-from lookups.verdict import Because, Reason
+from lookups.spark import probes as limits
+from lookups.spark.rounds import KINDS
+from lookups.verdict import Because, Kind, Reason, Screened
 from property_tests.strategies import BatchCase, Flavour, batch_case, batches_of_one_world
 from property_tests.worlds import Atom, Comparison, ForeignKey, Relation, Term, Var, View, World
 from warehouse.batches import Changes
@@ -271,11 +275,28 @@ def run(
 
 # What was decided, in a form that both executors can be brought to
 
-Said: TypeAlias = tuple[str, str, tuple[tuple[str, Lookup, bool], ...]]
+Place: TypeAlias = tuple[int, Action, Row]
+"""A change as it meets a subgoal."""
 
 
-def said_by_reference(query: Query, outcome: Outcome) -> dict[tuple[int, Action, Row], Said]:
-    """Subgoal, action and row to the rule, the rule before the second chance, the lookups made."""
+@dataclass(frozen=True)
+class Said:
+    """What was said about one part of a change.
+
+    Args:
+        failed: the test of the screen that it fails, and the columns that the test is about.
+        rule: what decided.
+        first: what had decided before the second chance.
+        answers: the lookups made, and whether they found a row.
+    """
+
+    failed: tuple[str, tuple[int, ...]] | None
+    rule: str
+    first: str
+    answers: tuple[tuple[str, Lookup, bool], ...]
+
+
+def said_by_reference(query: Query, outcome: Outcome) -> dict[Place, Said]:
     found = {}
     for decision in outcome.decisions:
         subgoals = query.occurrences(decision.relation)
@@ -289,24 +310,80 @@ def said_by_reference(query: Query, outcome: Outcome) -> dict[tuple[int, Action,
 def _said(reason: Reason) -> Said:
     first = reason.parts[0] if reason.rule in (Because.SETTLED, Because.BATCH) else reason
     answers = tuple((str(a.test), a.lookup, a.found) for a in first.answers)
-    return str(reason.rule), str(first.rule), answers
+    mismatch = reason.mismatch
+    failed = (str(mismatch.test), mismatch.positions) if mismatch is not None else None
+    return Said(failed, str(reason.rule), str(first.rule), answers)
 
 
-def said_on_spark(decided: Iterable[Decided]) -> dict[tuple[int, Action, Row], Said]:
+def said_on_spark(decided: Iterable[Decided]) -> dict[Place, tuple[Kind, Said]]:
+    """What was said about each part, and its verdict."""
     found = {}
     for part in decided:
+        tests = _tests(part.insert.step.screen)
         for row in part.frame.collect():
             probes = part.insert if row["insert"] else part.delete
             answers = []
             for number, question in enumerate(probes.questions):
-                word, bit = divmod(number, 60)
+                word, bit = divmod(number, limits.BITS)
                 if row[f"asked{word}"] >> bit & 1:
                     hit = bool(row[f"found{word}"] >> bit & 1)
                     answers.append((str(question.test), question.lookup, hit))
             action: Action = "insert" if row["insert"] else "delete"
             values = tuple(row[name] for name in row.asDict() if re.fullmatch(r"c\d+", name))
-            found[part.subgoal, action, values] = (row["rule"], row["first"], tuple(answers))
+            failed = tests[row["failed"]] if row["failed"] is not None else None
+            said = Said(failed, row["rule"], row["first"], tuple(answers))
+            found[part.subgoal, action, values] = (KINDS[row["kind"]], said)
     return found
+
+
+def _tests(screen: Screen) -> list[tuple[str, tuple[int, ...]]]:
+    """The tests of a screen in their order."""
+    tests: list[tuple[str, tuple[int, ...]]] = []
+    tests += [(str(Screened.EMPTY), ())] * screen.is_closed
+    tests += [(str(Screened.CONSTANT), (position,)) for position, _ in screen.constants]
+    tests += [(str(Screened.NULL), (position,)) for position in screen.non_null]
+    tests += [(str(Screened.REPEATED), pair) for pair in screen.equal]
+    for test in screen.tests:
+        sides = (side for side in (test.left, test.right) if isinstance(side, Given))
+        tests.append((str(Screened.COMPARISON), tuple(side.position for side in sides)))
+    return tests
+
+
+def verdicts(query: Query, parts: Mapping[Place, tuple[Kind, Said]]) -> dict[Change, Tally]:
+    """The verdict on each change: that of the part that does the most."""
+    found: dict[Change, Tally] = {}
+    for (subgoal, action, row), (kind, said) in parts.items():
+        relation = query.atoms[subgoal].predicate
+        tally = Tally(relation, action == "insert", kind, said.rule, 1)
+        known = found.setdefault((relation, action, row), tally)
+        found[relation, action, row] = max(
+            known, tally, key=lambda t: (KINDS.index(t.kind), t.rule)
+        )
+    return found
+
+
+def counted(
+    query: Query, parts: Mapping[Place, tuple[Kind, Said]], rows: tuple[int, int]
+) -> Counts:
+    """These verdicts, counted in Python."""
+    times = Counter(verdicts(query, parts).values())
+    tallies = [replace(tally, changes=number) for tally, number in times.items()]
+    missed: Counter[tuple[int, bool]] = Counter()
+    joined: dict[int, set[Row]] = {}
+    for (subgoal, action, row), (kind, _) in parts.items():
+        if kind is Kind.MISS:
+            missed[subgoal, action == "insert"] += 1
+        if kind is not Kind.IRRELEVANT and len(query.atoms) > 1:
+            terms = query.atoms[subgoal].terms
+            key = tuple(row[terms.index(var)] for var in roles(query, subgoal).join)
+            joined.setdefault(subgoal, set()).add(key)
+    return Counts(
+        tuple(sorted(tallies, key=lambda t: (t.relation, t.insert, t.kind, t.rule))),
+        sum(len(said.answers) for _, said in parts.values()),
+        {subgoal: len(keys - {()}) for subgoal, keys in joined.items()},
+        dict(missed),
+        *rows,
+    )
 
 
 def reference(scenario: Scenario) -> Outcome:

@@ -24,6 +24,10 @@ RULES = {
         *("emit", "decide", "quick", "settle", "complete", "maintain"),
         *("evaluate", "batch", "live"),
     },
+    "lookups/spark": {
+        *("columns", "parts", "bindings", "probes", "evidence", "rounds", "chances", "misses"),
+        *("counts", "execute"),
+    },
 }
 MUTATIONS = load_mutations()
 
@@ -49,10 +53,12 @@ def test_titles_are_distinct() -> None:
 
 def test_the_format() -> None:
     text = (
-        "% a comment\n\n## a.py\n# first\n-   x = 1\n- y\n+ z\n= no one looks\n# second\n- p\n+ q\n"
+        "% a comment\n\n## a.py\n"
+        "# first\n-   x = 1\n- y\n+ z\n= no one looks\n> test_it\n"
+        "# second\n- p\n+ q\n"
     )
     assert read_mutations(text) == (
-        Mutation("a.py", "first", "  x = 1\ny", "z", "no one looks"),
+        Mutation("a.py", "first", "  x = 1\ny", "z", "no one looks", "test_it"),
         Mutation("a.py", "second", "p", "q"),
     )
     with pytest.raises(ValueError, match="not a line of the table"):
@@ -75,10 +81,20 @@ def test_summary() -> None:
 
 
 def test_batches_come_first_where_they_notice_more() -> None:
-    assert stages("lookups/settle.py") != stages("lookups/emit.py")
-    assert {test for stage in stages("cq/roles.py") for test in stage} == {
-        test for stage in stages("lookups/batch.py") for test in stage
+    settle, emit, roles, batch = (
+        stages(Mutation(file, "rule", "x", "y"))
+        for file in ("lookups/settle.py", "lookups/emit.py", "cq/roles.py", "lookups/batch.py")
+    )
+    assert settle != emit
+    assert {test for stage in roles for test in stage} == {
+        test for stage in batch for test in stage
     }
+
+
+def test_what_is_known_to_notice_comes_first_on_spark() -> None:
+    mutation = Mutation("lookups/spark/parts.py", "rule", "x", "y", likely="test_it[7]")
+    named, everything = stages(mutation)
+    assert named == (f"{everything[0]}::test_it[7]",)
 
 
 def test_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,6 +103,8 @@ def test_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert "comparison" in shown
     assert "lookups/" not in shown
     assert main(["--list", "--only", "no such text"]) == 2
+    assert main(["--list", "--spark"]) == 0
+    assert "lookups/emit.py" not in capsys.readouterr().out
 
 
 def test_architecture_lists_the_mutants_that_survive() -> None:
