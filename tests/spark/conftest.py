@@ -101,7 +101,7 @@ def serving() -> Iterator[str]:
             app="tests",
             settings=settings_in(Path(folder)) | server,
         )
-        yield f"sc://127.0.0.1:{port}"
+        yield f"sc://localhost:{port}"  # by another name Spark would want TLS
         spark.stop()
 
 
