@@ -91,11 +91,18 @@ def bind(
     changes: Mapping[str, DataFrame],
     steps: Sequence[Resolution],
     tests: Sequence[Comparison],
+    *,
+    joins: int,
 ) -> DataFrame:
-    """Bind what the batch knows, and find out where that leaves nothing to join with."""
+    """Bind what the batch knows, and find out where that leaves nothing to join with.
+
+    Args:
+        joins: how many the frame is already made of.
+    """
     frame = _tested(names, frame, tests)
-    for step in steps:
+    for number, step in enumerate(steps, joins + 1):
         frame = _tested(names, _resolved(names, frame, changes, step), tests)
+        frame = names.kept_now_and_then(frame, number)
     return frame
 
 

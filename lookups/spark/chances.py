@@ -217,7 +217,7 @@ def completed_rows(
     query = names.query
     rows = missed.where("NOT dead")
     given: dict[Var, list[Sql]] = {}
-    for case, piece in left:
+    for number, (case, piece) in enumerate(left, 1):
         assert answers is not None
         name = f"g{piece.number}"
         of_piece = answers.where(f"piece = {piece.number}")
@@ -225,6 +225,7 @@ def completed_rows(
         wanted = if_(is_left(case), names.bound(piece.group.bound))
         rows = names.joined(with_columns(rows, {"wanted": wanted}), of_piece, "wanted = answered")
         rows = rows.where("wanted IS NULL OR answered IS NOT NULL").drop("wanted", "answered")
+        rows = names.kept_now_and_then(rows, number)
         for var in piece.wanted:
             given.setdefault(var, []).append(f"{name}.h{query.columns[var]}")
     cells = []

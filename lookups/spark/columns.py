@@ -30,6 +30,10 @@ from lookups.plan import Lookup, Ref, Screen
 MOST_ROWS = 2**31 - 1
 """More rows than any frame of a small batch has."""
 
+MOST_JOINS = 3
+"""Joins on top of each other. A client of Spark Connect can checkpoint a plan only if its messages
+are nested at most a hundred deep, and what belongs to a join takes up to twenty of them."""
+
 LONGS = 2**63
 
 Sql: TypeAlias = str
@@ -123,6 +127,10 @@ class Names:
     def kept(self, frame: DataFrame) -> DataFrame:
         """The frame, cut off from how it is computed, which the first job that needs it does."""
         return frame.localCheckpoint(eager=False)
+
+    def kept_now_and_then(self, frame: DataFrame, joins: int) -> DataFrame:
+        """The frame after so many joins on top of each other, cut off before they are too many."""
+        return self.kept(frame) if joins % MOST_JOINS == 0 else frame
 
     def joined(
         self, left: DataFrame, right: DataFrame, condition: Sql, how: str = "left"

@@ -267,7 +267,8 @@ class _Run:
             return
         evidence = self.now(families_of(changed))
         frame = stuck(names, self.verdicts[subgoal], changed, self.verdicts)
-        frame = decided_at_last(names, taken_by_now(names, frame, changed), changed, evidence)
+        frame = names.kept(taken_by_now(names, frame, changed))
+        frame = decided_at_last(names, frame, changed, evidence)
         frame = self.verdicts[subgoal] = self.names.kept(frame)
         gone = removed_rows(names, frame, changed.delete, evidence, "late")
         self.change(gone, None)

@@ -115,8 +115,10 @@ def parts_of(
     frame = with_columns(frame, {"taken": _taken(delete.step) if both else "false"})
     for number, guard in enumerate(insert.guards):
         frame = _guarded(names, frame, f"guard{number}", guard, changes)
+        frame = names.kept_now_and_then(frame, number + 1)
     frame = with_columns(frame, {**_start(names, subgoal), "mask": "0", "dead": "false"})
-    return bind(names, frame, changes, resolutions, roles(query, subgoal).tests)
+    tests = roles(query, subgoal).tests
+    return bind(names, frame, changes, resolutions, tests, joins=len(insert.guards))
 
 
 def child_keys(step: Step) -> tuple[tuple[int, ...], ...]:

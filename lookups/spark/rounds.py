@@ -190,6 +190,7 @@ def stuck(
         ways = [f"kept{keys.index(child.key)}"]
         if child.subgoal in children:
             frame = _referred(names, frame, child, children[child.subgoal], f"referred{number}")
+            frame = names.kept_now_and_then(frame, number + 1)
             ways.append(f"referred{number}")
         blocked.append(any_of(ways))
     frame = with_columns(frame, {"stuck": all_of(blocked)})
