@@ -359,13 +359,17 @@ BY_HAND: Mapping[str, Scenario] = {
 }
 
 
-def named(checks: Mapping[str, Check]) -> pytest.MarkDecorator:
-    """The checks as the parameters of a test."""
-    return pytest.mark.parametrize("outcome", checks.values(), ids=checks, indirect=True)
+def named(checks: Mapping[str, Check], *, quick: int = 1) -> pytest.MarkDecorator:
+    """The checks as the parameters of a test; one in `quick` also runs where time is short."""
+    parameters = [
+        pytest.param(check, id=name, marks=[pytest.mark.slow] if number % quick else [])
+        for number, (name, check) in enumerate(checks.items())
+    ]
+    return pytest.mark.parametrize("outcome", parameters, indirect=True)
 
 
 class TestSmallBatches:
-    @named(programs(check, PROGRAMS))
+    @named(programs(check, PROGRAMS), quick=2)
     def test_packed(self, outcome: Future[None]) -> None:
         outcome.result()
 
