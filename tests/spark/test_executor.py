@@ -369,7 +369,7 @@ def named(checks: Mapping[str, Check], *, quick: int = 1) -> pytest.MarkDecorato
 
 
 class TestSmallBatches:
-    @named(programs(check, PROGRAMS), quick=2)
+    @named(programs(check, PROGRAMS), quick=3)
     def test_packed(self, outcome: Future[None]) -> None:
         outcome.result()
 
@@ -377,12 +377,12 @@ class TestSmallBatches:
     def test_by_hand(self, outcome: Future[None]) -> None:
         outcome.result()
 
-    @named(programs(check_halves, {f.name: (11,) for f in FLAVOURS[:13:6]}))
+    @named(programs(check_halves, {f.name: (11,) for f in FLAVOURS[:13:6]}), quick=3)
     def test_of_one_kind(self, outcome: Future[None]) -> None:
         """What a batch does not have is not planned for. Foreign keys tie the kinds together."""
         outcome.result()
 
-    @named(programs(check_slices, {f.name: (7,) for f in FLAVOURS[::6]}))
+    @named(programs(check_slices, {f.name: (7,) for f in FLAVOURS[::6]}), quick=3)
     def test_by_slices(self, outcome: Future[None]) -> None:
         """A source that knows only rows of the view gives the same view, with no other question."""
         outcome.result()
@@ -401,7 +401,7 @@ def low_limits() -> Iterator[None]:
 class TestLargeBatches:
     """What only large batches or programs come to, here with limits that small ones exceed."""
 
-    @named(programs(check, {"keys exposed": (4,), "everything": (2,)}))
+    @named(programs(check, {"keys exposed": (4,), "everything": (2,)}), quick=2)
     def test_packed(self, outcome: Future[None]) -> None:
         outcome.result()
 
@@ -413,6 +413,7 @@ def low_limit_of_answers() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("low_limit_of_answers")
 class TestManyAnswers:
     """A small batch that meets very many rows."""
