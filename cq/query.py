@@ -72,6 +72,16 @@ class Query:
         return tuple(variables_of(*atom.terms) for atom in self.atoms)
 
     @cached_property
+    def type_of(self) -> Mapping[Var, Type]:
+        """The type of each variable, dropped subgoals included; the checker sees that it is one."""
+        return {
+            term: column.type
+            for atom in (*self.atoms, *(dropped.atom for dropped in self.dropped))
+            for term, column in zip(atom.terms, self.by_name[atom.predicate].columns, strict=True)
+            if isinstance(term, Var)
+        }
+
+    @cached_property
     def order(self) -> tuple[int, ...]:
         """The subgoals, parents before the subgoals that refer to them; else as in the body.
 

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from cq.diagnostics import InputError, shown
 from cq.query import Query
 from cq.roles import comparison_variables
-from cq.schema import Relation
+from cq.schema import Column, Relation
 from cq.syntax import Const, Var
 from cq.types import Row
 from lookups.batch import Batch, check_against, read_batch, read_change
@@ -183,12 +183,8 @@ def ask(query: Query, source: Source, question: Question) -> dict[Row, set[Row]]
 
 def answer_schema(query: Query, question: Question) -> Relation:
     """The answer to a question as a relation: a column per variable, with the variable's type."""
-    columns = []
-    for var in variables_named(query, question):
-        atom = next(atom for atom in query.atoms if var in atom.terms)
-        column = query.by_name[atom.predicate].columns[atom.terms.index(var)]
-        columns.append(replace(column, name=var.name))
-    return Relation("answer", tuple(columns))
+    variables = variables_named(query, question)
+    return Relation("answer", tuple(Column(var.name, query.type_of[var]) for var in variables))
 
 
 def answers_of(query: Query, tables: Mapping[str, list[Row]]) -> Source:

@@ -19,7 +19,7 @@ the view is right: a lookup that is not made is a miss, and a miss is asked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
 from typing import Final
@@ -66,19 +66,31 @@ class Stretch:
         source_cost: what these took, from forming the question to the rows of the answer.
     """
 
-    looked_up: int = 0
-    helped: int = 0
+    looked_up: float = 0
+    helped: float = 0
     lookup_cost: float = 0.0
-    skipped: int = 0
-    asked: int = 0
+    skipped: float = 0
+    asked: float = 0
     source_cost: float = 0.0
+
+    def then(self, later: Stretch, weight: float) -> Stretch:
+        """Both as one, this one for `weight`."""
+        return Stretch(
+            self.looked_up * weight + later.looked_up,
+            self.helped * weight + later.helped,
+            self.lookup_cost * weight + later.lookup_cost,
+            self.skipped * weight + later.skipped,
+            self.asked * weight + later.asked,
+            self.source_cost * weight + later.source_cost,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Payoff:
-    """The record of one relation's lookups on one view: stretches added up, older ones for less.
+    """The record of one relation's lookups on one view.
 
     Args:
+        total: all stretches as one, older ones for less.
         last_cost: what the last stretch that was looked up took for it.
         idle_cost: what the source cost since then; None while lookups are on.
         cheapest: the least that a lookup took on average over a stretch.
@@ -93,12 +105,7 @@ class Payoff:
         lookups off for orders: 0 of the last 8 helped
     """
 
-    looked_up: float = 0.0
-    helped: float = 0.0
-    lookup_cost: float = 0.0
-    skipped: float = 0.0
-    asked: float = 0.0
-    source_cost: float = 0.0
+    total: Stretch = Stretch()
     last_cost: float = 0.0
     idle_cost: float | None = None
     cheapest: float = inf
@@ -107,40 +114,29 @@ class Payoff:
     @property
     def choice(self) -> Choice:
         """What to do next."""
-        if self.looked_up < FEW or not self.asked:
+        total = self.total
+        if total.looked_up < FEW or not total.asked:
             return Choice.LOOK_UP
-        loss = self.lookup_cost - (self.helped + 1) * self.source_cost / self.asked
+        loss = total.lookup_cost - (total.helped + 1) * total.source_cost / total.asked
         if loss <= 0 or self.is_paying:
             return Choice.LOOK_UP
         is_due = self.idle_cost is None or self.idle_cost >= PATIENCE * self.last_cost
-        return Choice.PROBE if is_due and loss <= SHARE * self.source_cost else Choice.SKIP
+        return Choice.PROBE if is_due and loss <= SHARE * total.source_cost else Choice.SKIP
 
     def after(self, seen: Stretch) -> Payoff:
         """The record with a stretch added."""
-        age = 0.5 if self.looked_up + self.skipped >= WINDOW else 1.0
-        asked = self.asked * age + seen.asked
-        source_cost = self.source_cost * age + seen.source_cost
-        cheapest, is_paying, last_cost = self.cheapest, self.is_paying, self.last_cost
-        idle_cost: float | None = (self.idle_cost or 0.0) + seen.source_cost
-        if seen.looked_up:
-            last_cost, idle_cost = seen.lookup_cost, None
-            cheapest = min(cheapest, seen.lookup_cost / seen.looked_up)
-            is_paying = seen.helped * source_cost >= seen.looked_up * cheapest * asked
-        return Payoff(
-            self.looked_up * age + seen.looked_up,
-            self.helped * age + seen.helped,
-            self.lookup_cost * age + seen.lookup_cost,
-            self.skipped * age + seen.skipped,
-            asked,
-            source_cost,
-            last_cost,
-            idle_cost,
-            cheapest,
-            is_paying,
-        )
+        is_old = self.total.looked_up + self.total.skipped >= WINDOW
+        total = self.total.then(seen, 0.5 if is_old else 1.0)
+        if not seen.looked_up:
+            idle_cost = (self.idle_cost or 0.0) + seen.source_cost
+            return replace(self, total=total, idle_cost=idle_cost)
+        cheapest = min(self.cheapest, seen.lookup_cost / seen.looked_up)
+        is_paying = seen.helped * total.source_cost >= seen.looked_up * cheapest * total.asked
+        return Payoff(total, seen.lookup_cost, None, cheapest, is_paying)
 
     def sentence(self, relation: str) -> str:
         """The record for a report."""
         state = "off" if self.choice is Choice.SKIP else "on"
-        seen = f"{self.helped:,.0f} of the last {self.looked_up:,.0f} helped"
-        return f"lookups {state} for {relation}: {seen if self.looked_up else 'none made yet'}"
+        made, helped = self.total.looked_up, self.total.helped
+        seen = f"{helped:,.0f} of the last {made:,.0f} helped" if made else "none made yet"
+        return f"lookups {state} for {relation}: {seen}"

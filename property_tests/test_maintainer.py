@@ -7,7 +7,6 @@ change by change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -19,7 +18,7 @@ from lookups.batch import read_batch, read_change
 from lookups.evaluate import tabulate
 from lookups.index import RowIndex
 from lookups.maintain import Question, answers_of, finish, maintain
-from lookups.payoff import Choice, Lookups, Payoff
+from lookups.payoff import Choice, Lookups, Payoff, Stretch
 from lookups.prepared import Prepared
 from lookups.settle import settle
 from lookups.verdict import Because, Kind
@@ -49,8 +48,11 @@ class Sources:
 
 def random_records(case: BatchCase, rng: Random) -> dict[str, Payoff]:
     """Lookups on, off, or due for a probe, whatever came before."""
-    off = Payoff(looked_up=100, lookup_cost=1e9, asked=100, source_cost=100)
-    records = (Payoff(), off, replace(off, lookup_cost=2.5))
+    off, probing = (
+        Payoff(Stretch(looked_up=100, lookup_cost=cost, asked=100, source_cost=100))
+        for cost in (1e9, 2.5)
+    )
+    records = (Payoff(), off, probing)
     assert [record.choice for record in records] == list(Choice)
     return {relation.name: rng.choice(records) for relation in case.world.relations}
 

@@ -116,7 +116,8 @@ class Maintainer:
         the changes that miss. The source answers as of the change that asks.
 
         Raises:
-            InputError: as `apply` does; the changes of earlier stretches are applied.
+            InputError: as `apply` does. The changes before the one at fault are applied, but for
+                up to seven that came right before a change that does not fit the program.
         """
         kinds: list[Kind] = []
         for relation, action, rows in _stretches(changes):

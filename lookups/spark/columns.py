@@ -106,7 +106,6 @@ class Names:
         self.types = {var: kind.simpleString() for var, kind in variables.items()}
         self.number = {var: n for n, var in enumerate(self.types)}
         self._constants = list(dict.fromkeys(_constants(query)))
-        self.type_of = _types(query)
 
     # Frames
 
@@ -215,7 +214,7 @@ class Names:
     def comparison(self, comparison: Comparison) -> Sql:
         left, right = comparison.left, comparison.right
         kinds = (
-            constant_type(side.value) if isinstance(side, Const) else self.type_of[side]
+            constant_type(side.value) if isinstance(side, Const) else self.query.type_of[side]
             for side in (left, right)
         )
         return compares(comparison.operator, self.term(left), self.term(right), *kinds)
@@ -255,16 +254,6 @@ def _struct(fields: Iterable[tuple[str, Sql, str]]) -> Sql:
 _PADDING = "'_', CAST(NULL AS boolean)"
 
 
-def _types(query: Query) -> dict[Var, Type]:
-    """The type of each variable; all columns that it stands in have the same."""
-    return {
-        term: column.type
-        for atom in query.atoms
-        for term, column in zip(atom.terms, query.by_name[atom.predicate].columns, strict=True)
-        if isinstance(term, Var)
-    }
-
-
 def _constants(query: Query) -> Iterable[tuple[type, object]]:
     """By type too: 1 and true are equal to Python."""
     terms = [*query.head, *(term for atom in query.atoms for term in atom.terms)]
@@ -274,9 +263,6 @@ def _constants(query: Query) -> Iterable[tuple[type, object]]:
     return ((type(term.value), term.value) for term in terms if isinstance(term, Const))
 
 
-_OPERATORS: dict[Operator, str] = {op: op for op in ("=", "!=", "<", "<=", ">", ">=")}
-
-
 def compares(operator: Operator, left: Sql, right: Sql, kind: Type, other: Type) -> Sql:
     """Whether a comparison of values of two types is true; NULL makes it false."""
     return certain(compared(left, kind, operator, right, other))
@@ -284,7 +270,7 @@ def compares(operator: Operator, left: Sql, right: Sql, kind: Type, other: Type)
 
 def holds(operator: Operator, left: Sql, right: Sql) -> Sql:
     """The same for two values of one type."""
-    return certain(f"{left} {_OPERATORS[operator]} {right}")
+    return certain(f"{left} {operator} {right}")
 
 
 def first_failed(tests: Sequence[Sql]) -> Sql:

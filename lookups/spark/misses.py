@@ -34,8 +34,7 @@ class Ask:
         bound: the variables that the keys are values of: columns `b0`, `b1`, ...
         wanted: the variables whose values the answer brings: columns `w0`, `w1`, ...
         is_slice: asked for a slice of the view, on behalf of missed deletions (and, `by_slices`, of
-            missed insertions). Of the variables
-            that may hold NULL, NULL then equals NULL.
+            missed insertions). Of the variables that may hold NULL, NULL then equals NULL.
         keys: how many keys are asked for.
     """
 

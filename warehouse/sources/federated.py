@@ -190,7 +190,7 @@ class FederatedSource:
         """The rows, if all parts are as of one version, and the newest version among them."""
         from pyspark.sql import functions
 
-        names = {var: f"v{i}" for i, var in enumerate(join.types)}
+        names = {var: f"v{i}" for i, var in enumerate(join.query.type_of)}
         current: DataFrame | None = None
         if keys is not None:
             current = keys.select(
@@ -275,5 +275,5 @@ def _tested(
     join: Join, frame: DataFrame, names: Mapping[Var, str], comparisons: Sequence[Comparison]
 ) -> DataFrame:
     for comparison in comparisons:
-        frame = frame.where(comparison_holds(comparison, names.__getitem__, join.types))
+        frame = frame.where(comparison_holds(comparison, names.__getitem__, join.query.type_of))
     return frame

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from cq.query import Query
 from cq.syntax import Atom, Comparison, Const, Var, variables_of
-from cq.types import Type
 from warehouse.columns import spark_type
 from warehouse.sources.compare import comparison_holds, literal
 
@@ -65,18 +64,6 @@ class Join:
         return tuple(sorted({atom.predicate for atom in self.atoms}))
 
     @cached_property
-    def types(self) -> Mapping[Var, Type]:
-        """The type of each variable of the query; a variable has one."""
-        atoms = (*self.query.atoms, *(dropped.atom for dropped in self.query.dropped))
-        found: dict[Var, Type] = {}
-        for atom in atoms:
-            columns = self.query.by_name[atom.predicate].columns
-            for term, column in zip(atom.terms, columns, strict=True):
-                if isinstance(term, Var):
-                    found.setdefault(term, column.type)
-        return found
-
-    @cached_property
     def key_schema(self) -> StructType:
         """The columns of the keys."""
         return self._schema({f"b{i}": var for i, var in enumerate(self.bound)})
@@ -91,7 +78,10 @@ class Join:
         from pyspark.sql.types import StructField, StructType
 
         return StructType(
-            [StructField(name, spark_type(self.types[var])) for name, var in columns.items()]
+            [
+                StructField(name, spark_type(self.query.type_of[var]))
+                for name, var in columns.items()
+            ]
         )
 
     def __str__(self) -> str:
@@ -295,7 +285,7 @@ def _tested(
     join: Join, frame: DataFrame, names: _Names, comparisons: Sequence[Comparison]
 ) -> DataFrame:
     for comparison in comparisons:
-        frame = frame.where(comparison_holds(comparison, names.__getitem__, join.types))
+        frame = frame.where(comparison_holds(comparison, names.__getitem__, join.query.type_of))
     return frame
 
 

@@ -51,8 +51,8 @@ def test_lookups_that_never_help_are_off_within_ten_of_a_hundred_changes() -> No
 
 def test_lookups_that_never_help_cost_a_small_share_and_one_question() -> None:
     record = run(Payoff(), 3_000, helped=0)[-1]
-    assert record.lookup_cost > FEW * LOOKUP
-    assert record.lookup_cost <= QUESTION + SHARE * record.source_cost + LOOKUP
+    assert record.total.lookup_cost > FEW * LOOKUP
+    assert record.total.lookup_cost <= QUESTION + SHARE * record.total.source_cost + LOOKUP
 
 
 def test_lookups_that_hardly_cost_anything_stay() -> None:
@@ -112,7 +112,7 @@ def test_what_indexes_take_to_catch_up_is_no_reason_to_stop() -> None:
 
 def test_lookups_go_off_when_they_stop_helping() -> None:
     good = run(Payoff(), 50_000, helped=1)[-1]
-    assert good.looked_up <= 1.5 * WINDOW
+    assert good.total.looked_up <= 1.5 * WINDOW
     records = run(good.after(stretch(good, 1, 0)), 4 * WINDOW, helped=0)
     assert len(looked_up(records)) < 2 * WINDOW
 

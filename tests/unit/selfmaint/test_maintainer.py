@@ -116,7 +116,7 @@ def test_lookups_that_never_help_are_not_made_for_long() -> None:
     maintained.follow(insert(*((1, x, 1) for x in range(100))))
     record = maintained.payoffs["r"]
     assert record.choice is Choice.SKIP
-    assert record.looked_up <= 2 * STRETCH
+    assert record.total.looked_up <= 2 * STRETCH
     assert maintained.sentences() == [record.sentence("r")]
     assert maintained.sentences()[0].startswith("lookups off for r: 0 of the last")
     assert len(source.asked) == 100
@@ -137,7 +137,7 @@ def test_an_empty_view_is_no_evidence() -> None:
     maintained = Maintainer(VIEW, source, clock=source.clock)
     maintained.apply(insert(*((1, x, 1) for x in range(100))))
     record = maintained.payoffs["r"]
-    assert (record.looked_up, record.asked) == (0, 100)
+    assert (record.total.looked_up, record.total.asked) == (0, 100)
     assert record.choice is Choice.LOOK_UP
 
 
@@ -145,7 +145,7 @@ def test_always_means_always() -> None:
     source = Source(seconds=0.0)
     maintained = Maintainer(VIEW, source, lookups="always", clock=source.clock)
     maintained.follow(insert(*((1, x, 1) for x in range(50)), (2, 1, 1)))
-    assert maintained.payoffs["r"].looked_up == 51
+    assert maintained.payoffs["r"].total.looked_up == 51
     assert len(source.asked) == 50
 
 
