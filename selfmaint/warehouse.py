@@ -30,7 +30,7 @@ from selfmaint.program import Program
 from selfmaint.report import Report, ViewReport, report_columns
 from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
 from warehouse.batches import checked
-from warehouse.columns import struct_type
+from warehouse.columns import quoted, struct_type
 from warehouse.requirements import require
 from warehouse.sources import Cost, LoaderSource, Source, TableSource, ask, read_join, whole
 from warehouse.tables import Commit, Place, State, Store, ViewTable
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = 20
 """How many differing rows `verify` shows."""
+
+COPIES: Final = "number of copies"
+"""A column that no view has, since names have no spaces."""
 
 
 @dataclass(frozen=True)
@@ -389,20 +392,25 @@ class Warehouse:
         state = stored.table.state()
         if state.batch is None:
             raise RuntimeStateError("RT401", f"view `{name}` was not loaded yet", "run `load()`")
-        expected = self._recomputed(stored, state.batch).localCheckpoint(eager=False)
         found = stored.table.read(state.version)
-        missing = expected.exceptAll(found).withColumn("difference", sf.lit("missing"))
-        surplus = found.exceptAll(expected).withColumn("difference", sf.lit("surplus"))
-        differing = missing.unionByName(surplus).localCheckpoint()
-        rows = differing.groupBy("difference").count().collect()
-        counts = {row["difference"]: row["count"] for row in rows}
+        sides = ((self._recomputed(stored, state.batch), 1), (found, -1))
+        expected, there = (rows.withColumn(COPIES, sf.lit(n)) for rows, n in sides)
+        copies, columns = sf.col(quoted(COPIES)), map(quoted, found.columns)
+        rows = expected.unionByName(there).groupBy(*columns).agg(sf.sum(copies).alias(COPIES))
+        word = sf.when(copies > 0, "missing").otherwise("surplus")
+        differing = rows.where(copies != 0).withColumn("difference", word).localCheckpoint()
+        total = sf.sum(sf.abs(copies)).alias("total")
+        counts = {
+            row["difference"]: row["total"]
+            for row in differing.groupBy("difference").agg(total).collect()
+        }
         return Comparison(
             name,
             state.version,
             found.count(),
             counts.get("missing", 0),
             counts.get("surplus", 0),
-            differing.limit(SAMPLE),
+            differing.drop(COPIES).limit(SAMPLE),
         )
 
     def repair(self, name: str) -> int:

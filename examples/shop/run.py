@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 PROGRAM: Final = Path(__file__).parent / "shop.dl"
 CHANGES_PER_ORDER: Final = 0.2
 SPARK: Final = {
-    # Every batch makes new plans, each for few rows. Not compiling them to Java saved processor
-    # time on a small shop; with 300,000 view rows there was no clear difference.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.memory": "2g",
+    # A run of minutes is mostly Spark's code getting warm. This collector leaves more of two cores
+    # to it than Java's usual one does.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
 """Settings of a session for a run."""
 

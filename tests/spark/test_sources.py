@@ -153,7 +153,7 @@ def random_case(seed: int) -> Case:
     comparisons = tuple(c for c in query.comparisons if known >= {*variables_of(c.left, c.right)})
     join = Join(query, subgoals, comparisons, bound, wanted)
     keys = {
-        tuple(random.choice(VALUES[join.types[v].name]) for v in bound): None
+        tuple(random.choice(VALUES[join.query.type_of[v].name]) for v in bound): None
         for _ in range(6 if bound else 0)
     }
     return Case(f"{text} asked: {subgoals} {bound} {wanted}", join, tuple(keys))

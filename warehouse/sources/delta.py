@@ -20,6 +20,7 @@ from warehouse.sources.changes import Changes, counted, require_known
 from warehouse.sources.errors import SourceError
 from warehouse.sources.join import Join
 from warehouse.sources.protocol import Answer, computed
+from warehouse.tables.guarded import GuardedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,10 +81,16 @@ class RecordedEpochs:
         self._path = path
 
     def newest(self) -> int:
+        return self.latest()[0]
+
+    def latest(self) -> tuple[int, Epoch]:
+        """The newest version and its epoch; one job."""
         from pyspark.sql import functions
 
-        (row,) = self._read().select(functions.max("epoch")).collect()
-        return int(row[0])
+        place = functions.max(functions.struct("epoch", "table_version"))
+        rows = self._read().groupBy("relation").agg(place.alias("place")).collect()
+        epoch = {str(row["relation"]): int(row["place"]["table_version"]) for row in rows}
+        return max(int(row["place"]["epoch"]) for row in rows), epoch
 
     def epoch(self, version: int) -> Epoch | None:
         from pyspark.sql import functions
@@ -155,11 +162,8 @@ class DeltaSource:
         """
         epochs = RecordedEpochs(spark, f"{path}/{EPOCHS}")
 
-        def relations() -> Epoch:
-            return epochs.epoch(epochs.newest()) or {}
-
-        found = _unless_gone(
-            relations,
+        _, found = _unless_gone(
+            epochs.latest,
             lambda: SourceError(
                 "WH331",
                 f"source `{name}`: there are no epochs in {path}",
@@ -244,9 +248,9 @@ class DeltaSource:
         """
         epochs = self._own_epochs()
         require_known(self.name, changes, self._tables)
-        version = epochs.newest()
-        self._read_epochs.clear()  # somebody may have recovered the newest one
-        epoch = dict(self._epoch(version))
+        version, before = epochs.latest()
+        self._read_epochs[version] = before  # somebody may have recovered it
+        epoch = dict(before)
         self._require_untouched(version, {name: epoch[name] for name in changes})
         netted = {
             relation: counted(relation, frame, self.read(relation, version).schema)
@@ -258,13 +262,14 @@ class DeltaSource:
                 epoch[relation] += 1
         self._require_untouched(version, {name: epoch[name] for name in changes})
         epochs.record(version + 1, epoch)
+        self._read_epochs[version + 1] = epoch
         return version + 1
 
     def recover(self) -> None:
         """Undo whatever was written to the tables after the newest recorded version."""
         epochs = self._own_epochs()
-        version = epochs.newest()
-        epoch = dict(self._epoch(version))
+        version, before = epochs.latest()
+        epoch = dict(before)
         for relation, path in self._tables.items():
             if _table_version(self._spark, path) != epoch[relation]:
                 self._spark.sql(
@@ -307,7 +312,10 @@ class DeltaSource:
 
     def _require_untouched(self, version: int, epoch: Epoch) -> None:
         for relation, expected in epoch.items():
-            found = _table_version(self._spark, self._tables[relation])
+            path = self._tables[relation]
+            if GuardedTable(self._spark, path, relation).is_at(expected):
+                continue
+            found = _table_version(self._spark, path)
             if found != expected:
                 raise SourceError(
                     "WH339",
