@@ -124,7 +124,8 @@ def _insertion(step: Step, index: RowIndex, change: Row, is_changed: IsChanged) 
     def verdict(kind: Kind, inserts: frozenset[Row] = frozenset()) -> Verdict:
         return Verdict(kind, Reason(step.rule, tuple(answers), step.subgoal), inserts)
 
-    if step.vdu is not None and _ask(step.vdu, Test.VDU, index, change, answers):
+    vdu = step.vdu_of(change)
+    if vdu is not None and _ask(vdu, Test.VDU, index, change, answers):
         return verdict(Kind.UNAFFECTED)
     for contradiction in step.contradictions:
         if _contradicts(contradiction, index, change, is_changed, answers):

@@ -110,11 +110,19 @@ class _Emitter:
         return Lookup(tuple(sorted(cells.items(), key=lambda cell: cell[0])))
 
     def exposed_key(self) -> tuple[int, ...]:
-        """A key by which a view row shows what row of the updated relation it was built from."""
-        for key in self.relation.keys:
-            if all(self.query.is_exposed(self.atom.terms[i]) for i in key):
-                return key
-        return ()
+        """A key by which a view row shows what row of the updated relation it was built from.
+
+        The first with as few columns as possible that may hold NULL.
+        """
+        terms = self.atom.terms
+        exposed = (k for k in self.relation.keys if all(self.query.is_exposed(terms[i]) for i in k))
+        return min(exposed, key=lambda key: len(self.nullable(key)), default=())
+
+    def nullable(self, positions: Iterable[int]) -> tuple[int, ...]:
+        """Those columns that may hold NULL in a change that passes the screen."""
+        terms = self.atom.terms
+        strict = self.query.non_null
+        return tuple(i for i in positions if isinstance(t := terms[i], Var) and t not in strict)
 
     # What every step has
 
@@ -228,15 +236,20 @@ class _Emitter:
         """The common parts of an insertion.
 
         With a declared key whose columns are exposed, an effective insertion cannot be in the view
-        yet: its VDU lookup would fail and is not made (design section 5).
+        yet: its VDU lookup would fail and is not made (design section 5), unless NULL in the key
+        names no row.
         """
-        makes_vdu = is_vdu_possible and not self.exposed_key()
+        key = self.exposed_key()
+        unnamed = self.nullable(key)
+        vdu = self.lookup((*self.roles.own, *self.roles.join)) if is_vdu_possible else None
         return Step(
             subgoal=self.roles.updated,
             screen=self.screen(),
             rule=rule,
+            key=unnamed if vdu is not None else (),
             children=self.children(),
-            vdu=self.lookup((*self.roles.own, *self.roles.join)) if makes_vdu else None,
+            vdu=None if key else vdu,
+            nameless=vdu if unnamed else None,
             contradictions=self.contradictions(),
             vsm=vsm,
             rows=rows,

@@ -12,7 +12,7 @@ together. Two liberties over the letter of the design, both sound, both to ask l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -91,6 +91,8 @@ def maintain(
     changes: Iterable[object],
     database: Database,
     known: Iterable[str] = (),
+    *,
+    skipped: Collection[str] = (),
 ) -> Outcome:
     """Bring the view from `rows` to the state after the batch.
 
@@ -98,6 +100,7 @@ def maintain(
         changes: net changes `(relation, "insert" | "delete", row)`.
         database: relation to rows, after the batch: the source that is asked for what is missing.
         known: relations that the view does not use; their changes are irrelevant.
+        skipped: relations whose insertions are not looked up (see `settle`).
     Raises:
         InputError: a change does not fit, or the changes are not net.
     """
@@ -107,9 +110,8 @@ def maintain(
     check_against(batch, tables)
     prepared = Prepared(query)
     before = indexed(rows, len(query.head))
-    effect = finish(
-        prepared, batch, before, settle(prepared, batch, before), answers_of(query, tables)
-    )
+    settled = settle(prepared, batch, before, skipped)
+    effect = finish(prepared, batch, before, settled, answers_of(query, tables))
     decisions = tuple(effect.decision(query, *change) for change in listed)
     return Outcome((before.rows - effect.deletes) | effect.inserts, effect.questions, decisions)
 

@@ -228,9 +228,12 @@ class Step:
     Args:
         subgoal: the updated subgoal, by position in the body.
         key: `DELETE_KEY`: the exposed key, as columns of the relation; NULL in it names no row.
+            Insertion: those columns of an exposed key that may hold NULL.
         children: foreign keys into it; a change that makes a key come or go leaves the view as is.
         vdu: deletion: unaffected if *not* found. Insertion: unaffected if found. None: not made,
             because no answer would show the view unaffected.
+        nameless: insertion: the VDU lookup of a change with NULL in `key`. Rows with NULL in a key
+            may be several, so what such a change adds may be there.
         contradictions: insertion: unaffected if one is found.
         vsm: insertion: self-maintained if met. None: nothing but VDU shows the view maintainable.
         rows: the rows an insertion adds.
@@ -242,12 +245,26 @@ class Step:
     key: tuple[int, ...] = ()
     children: tuple[Child, ...] = ()
     vdu: Lookup | None = None
+    nameless: Lookup | None = None
     contradictions: tuple[Contradiction, ...] = ()
     vsm: All | None = None
     rows: Rows | None = None
 
+    @property
+    def can_be_skipped(self) -> bool:
+        """Whether it is an insertion that may ask a source."""
+        return self.rule not in DELETIONS and self.rule is not Rule.INSERT_ALONE
+
+    def vdu_of(self, change: Row) -> Lookup | None:
+        """The VDU lookup that is made for a change."""
+        is_nameless = self.nameless is not None and any(change[i] is None for i in self.key)
+        return self.nameless if is_nameless else self.vdu
+
     def lookups(self) -> tuple[Lookup, ...]:
-        """Every distinct lookup the step may make, in the order it makes them."""
+        """Every distinct lookup the step may make, in the order it makes them.
+
+        That of a change with NULL in its key is left out: nobody prepares for it.
+        """
         found = dict.fromkeys([self.vdu] if self.vdu is not None else [])
         found.update(dict.fromkeys(c.lookup for c in self.contradictions))
         needs = self.vsm.needs if self.vsm is not None else ()

@@ -178,7 +178,8 @@ class _Run:
         (design section 5.1). A deleted and an inserted row that look the same have cancelled out.
         With all own and join variables exposed, rows that look different share no view row.
         Otherwise only an exposed key lets a deletion remove rows, and with an exposed key an
-        insertion makes no VDU lookup.
+        insertion makes no VDU lookup, or one for rows with NULL in the key, which no deletion
+        removes.
         """
         evidence = self.view
         removed: set[Row] = set()
@@ -230,10 +231,10 @@ class _Run:
 
     def insert(self, subgoal: int, evidence: RowIndex, row: Row) -> Verdict:
         """Decide an insertion, unless its relation is skipped: then it is a miss."""
-        if self.query.atoms[subgoal].predicate in self.skipped:
+        step = self.step(subgoal, "insert")
+        if self.query.atoms[subgoal].predicate in self.skipped and step.can_be_skipped:
             verdict = Verdict(Kind.MISS, Reason(Because.SKIPPED, (), subgoal))
         else:
-            step = self.step(subgoal, "insert")
             verdict = decide_step(step, evidence, row, self.batch.is_changed)
         return self.record(subgoal, "insert", row, verdict)
 

@@ -129,6 +129,8 @@ def fixes_key(query: Query, step: Step, lookup: Lookup) -> bool:
 
 def nullable_key(query: Query, step: Step) -> tuple[str, ...]:
     """The key columns that may hold NULL, where a deletion relies on the key."""
+    if step.rule is not Rule.DELETE_KEY:
+        return ()
     atom = query.atoms[step.subgoal]
     columns = query.by_name[atom.predicate].columns
     return tuple(

@@ -66,19 +66,27 @@ class Pieces:
     def __init__(self, names: Names, families: Families) -> None:
         self._names = names
         self._families = families
-        self._pieces: dict[Group, Piece] = {}
+        self._pieces: dict[tuple[Group, bool], Piece] = {}
 
-    def of(self, group: Group) -> Piece:
-        if group not in self._pieces:
-            self._pieces[group] = self._piece(group)
-        return self._pieces[group]
+    def of(self, group: Group, *, is_skipped: bool = False) -> Piece:
+        """Pieces of insertions whose lookups are skipped are others: no settled view is asked."""
+        if (group, is_skipped) not in self._pieces:
+            piece = self._skipped(group) if is_skipped else self._piece(group)
+            self._pieces[group, is_skipped] = piece
+        return self._pieces[group, is_skipped]
 
     def all(self) -> tuple[Piece, ...]:
         return tuple(self._pieces.values())
 
+    def _skipped(self, group: Group) -> Piece:
+        return Piece(len(self._pieces), group, self._wanted(group), (), ())
+
+    def _wanted(self, group: Group) -> tuple[Var, ...]:
+        return tuple(var for var in group.free if var in self._names.query.columns)
+
     def _piece(self, group: Group) -> Piece:
         names, query = self._names, self._names.query
-        wanted = tuple(var for var in group.free if var in query.columns)
+        wanted = self._wanted(group)
         ways: tuple[Way, ...] = ()
         checked: tuple[tuple[int, tuple[Var, ...]], ...] = ()
         if not group.free:

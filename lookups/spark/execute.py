@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -25,6 +26,7 @@ from lookups.spark.columns import (
     MOST_ROWS,
     Names,
     Sql,
+    all_of,
     exploded,
     if_,
     kinds,
@@ -35,7 +37,7 @@ from lookups.spark.counts import Counts, count
 from lookups.spark.evidence import at, pruned, ranges, scan
 from lookups.spark.misses import Answering, Ask, Misses
 from lookups.spark.parts import LOOKED_UP, OPEN, Changed, Changes, Kinds, parts_of
-from lookups.spark.probes import Families, Probes, no_probes, probes_of
+from lookups.spark.probes import Families, Probes, no_probes, probes_of, skipped_probes
 from lookups.spark.rounds import (
     can_be_stuck,
     decided,
@@ -75,6 +77,7 @@ class Maintained:
         counts: of the verdicts and of these rows.
         decided: the verdicts, one frame per changed subgoal.
         asks: what the source was asked.
+        seconds: what looking into the view took.
     """
 
     inserts: DataFrame
@@ -82,6 +85,7 @@ class Maintained:
     counts: Counts
     decided: tuple[Decided, ...]
     asks: tuple[Ask, ...]
+    seconds: float = 0.0
 
 
 Reading: TypeAlias = Callable[[DataFrame], None]
@@ -106,6 +110,7 @@ def maintain(
     answer: Answering,
     *,
     by_slices: bool = False,
+    skipped: Collection[str] = (),
     reading: Reading = _unheeded,
 ) -> Maintained:
     """Bring a view from its state before a batch to the state after it.
@@ -117,16 +122,19 @@ def maintain(
         by_slices: `answer` knows only whole rows of the view. An insertion that nobody here can
             complete is then asked for as a missed deletion is: the slice of the view that shows
             its values.
+        skipped: relations whose insertions are not looked up, as in `lookups.settle.settle`.
         reading: told what is about to be read, if the view is looked into at all.
     """
     used = {atom.predicate for atom in query.atoms}
     mine = {name: found for name, found in changes.items() if name in used}
     size = sum(found.inserts + found.deletes for found in mine.values())
-    run = _Run(query, view, mine, answer, size <= MOST_SMALL, by_slices, reading)
+    run = _Run(query, view, mine, answer, size <= MOST_SMALL, by_slices, skipped, reading)
     if not run.order:
         return Maintained(view.limit(0), view.limit(0), Counts((), 0, {}, {}, 0, 0), (), ())
     run.prepare()
+    started = time.monotonic()
     run.look_up()
+    run.seconds = time.monotonic() - started
     for subgoal in run.order:
         run.work_through(subgoal)
     for subgoal in reversed(run.order):
@@ -146,7 +154,9 @@ class _Run:
     answer: Answering
     is_small: bool
     by_slices: bool
+    skipped: Collection[str]
     reading: Reading
+    seconds: float = 0.0
     families: Families = field(default_factory=Families)
     parts: dict[int, Changed] = field(default_factory=dict)
     left: dict[int, tuple[tuple[Case, Piece], ...]] = field(default_factory=dict)
@@ -192,13 +202,17 @@ class _Run:
             # An insertion that stands alone never misses.
             if kinds.inserts and insert.step.rule is not Rule.INSERT_ALONE:
                 found = cases(self.query, subgoal, steps)
-                self.left[subgoal] = tuple((case, pieces.of(case.group)) for case in found)
+                self.left[subgoal] = tuple(
+                    (case, pieces.of(case.group, is_skipped=insert.is_skipped)) for case in found
+                )
         self.pieces = pieces.all()
 
     def probes(self, step: Step, is_taken: bool) -> Probes:
         if not is_taken:
             return no_probes(self.names, step)
-        return probes_of(self.names, self.families, step, by_slices=self.by_slices)
+        is_skipped = self.relation(step.subgoal) in self.skipped and step.can_be_skipped
+        of_step = skipped_probes if is_skipped else probes_of
+        return of_step(self.names, self.families, step, by_slices=self.by_slices)
 
     def look_up(self) -> None:
         names = self.names
@@ -227,12 +241,15 @@ class _Run:
         deletes = f"NOT insert AND {OPEN if can_be_stuck(changed, self.parts) else LOOKED_UP}"
         structs = []
         for which, probes in ((inserts, changed.insert), (deletes, changed.delete)):
-            lookups = [question.lookup for question in probes.questions]
+            lookups = [(question.lookup, question.condition) for question in probes.questions]
             if probes.all_rows is not None:
-                lookups.append(probes.shown)
+                lookups.append((probes.shown, probes.has_rows))
             structs += [
-                if_(which, self.key_struct(lookup.columns, self.names.key(lookup)))
-                for lookup in dict.fromkeys(lookups)
+                if_(
+                    all_of([which, condition]),
+                    self.key_struct(lookup.columns, self.names.key(lookup)),
+                )
+                for lookup, condition in dict.fromkeys(lookups)
             ]
         for case, piece in self.left.get(subgoal, ()):
             for way in piece.ways:
@@ -263,7 +280,7 @@ class _Run:
         kinds, gone, come = changed.kinds, None, None
         if kinds.deletes:
             gone = removed_rows(names, frame, changed.delete, evidence, "true")
-        if kinds.inserts:
+        if kinds.inserts and not changed.insert.is_skipped:
             come = new_rows(names, frame, changed.insert, evidence)
         self.change(gone, come)
 
@@ -320,6 +337,7 @@ class _Run:
             counts=counts,
             decided=tuple(self.decided(subgoal) for subgoal in self.order),
             asks=tuple(misses.asks),
+            seconds=self.seconds,
         )
 
     def no_rows(self) -> DataFrame:

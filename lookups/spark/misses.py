@@ -13,6 +13,7 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from cq.partition import Group
 from cq.syntax import Comparison, Const, Var
 from lookups.complete import variables_at
 from lookups.spark.bindings import Case
@@ -129,31 +130,31 @@ class Misses:
         counts = {
             row["piece"]: row["count"] for row in open_pieces.groupBy("piece").count().collect()
         }
+        of_group: dict[Group, list[Piece]] = {}
         for number in sorted(counts):
-            piece = self.pieces[number]
-            bound = {var: f"b{i}" for i, var in enumerate(piece.group.bound)}
-            keys = open_pieces.where(f"piece = {number}").selectExpr(
+            of_group.setdefault(self.pieces[number].group, []).append(self.pieces[number])
+        for group, pieces in of_group.items():
+            wanted = pieces[0].wanted
+            bound = {var: f"b{i}" for i, var in enumerate(group.bound)}
+            keys = open_pieces.where(any_of(f"piece = {p.number}" for p in pieces)).selectExpr(
                 *(f"key.{names.variable(var)} AS {name}" for var, name in bound.items())
             )
+            count = counts[pieces[0].number]
+            if len(pieces) > 1:  # some are looked up and some are skipped, maybe for the same key
+                keys = names.kept(keys.distinct())
+                count = keys.count()
             found = self.ask(
-                Ask(
-                    piece.group.subgoals,
-                    piece.group.comparisons,
-                    piece.group.bound,
-                    piece.wanted,
-                    False,
-                    counts[number],
-                ),
-                keys,
+                Ask(group.subgoals, group.comparisons, group.bound, wanted, False, count), keys
             )
-            wanted = {self.names.query.columns[var]: f"w{i}" for i, var in enumerate(piece.wanted)}
-            answers.append(
+            given = {names.query.columns[var]: f"w{i}" for i, var in enumerate(wanted)}
+            answers += [
                 found.selectExpr(
-                    f"{number} AS piece",
+                    f"{piece.number} AS piece",
                     f"{names.binding(bound, bound.__getitem__)} AS key",
-                    f"{names.mask(wanted)} AS g",
+                    f"{names.mask(given)} AS g",
                 ).distinct()
-            )
+                for piece in pieces
+            ]
         return answers
 
     def ask(self, ask: Ask, keys: DataFrame) -> DataFrame:

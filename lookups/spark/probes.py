@@ -68,6 +68,7 @@ class Question:
         guard: the position among the step's guards of the row that must not be changing.
         need: with a VSM lookup, the number of its need.
         alternative: with a VSM lookup, which way to meet its need it is.
+        nulls: unless empty, it is made only for a change with NULL in one of these columns.
     """
 
     test: Test
@@ -77,6 +78,16 @@ class Question:
     guard: int | None = None
     need: int | None = None
     alternative: Alternative | None = None
+    nulls: tuple[int, ...] = ()
+
+    @property
+    def condition(self) -> Sql:
+        return has_null(self.nulls) if self.nulls else "true"
+
+
+def has_null(columns: Iterable[int]) -> Sql:
+    """Whether a change has NULL in one of these columns."""
+    return any_of(f"c{i} IS NULL" for i in columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,9 @@ class Probes:
         all_rows: the family that gives these rows whole: a deletion removes them, an insertion that
             misses may add rows that are there already, a slice replaces them. None where none of
             that can be.
+        has_rows: which changes may have such rows.
         giving: need to family, for needs whose answers make the new rows.
+        is_skipped: the step is an insertion whose lookups are not made: it misses.
     """
 
     step: Step
@@ -97,6 +110,8 @@ class Probes:
     shown: Lookup
     all_rows: int | None
     giving: dict[int, int]
+    has_rows: Sql = "true"
+    is_skipped: bool = False
 
 
 def probes_of(names: Names, families: Families, step: Step, *, by_slices: bool) -> Probes:
@@ -110,6 +125,9 @@ def probes_of(names: Names, families: Families, step: Step, *, by_slices: bool) 
     questions: list[Question] = []
     if step.vdu is not None:
         questions.append(Question(Test.VDU, step.vdu, families.number(step.vdu.columns)))
+    if step.nameless is not None:
+        family = families.number(step.nameless.columns)
+        questions.append(Question(Test.VDU, step.nameless, family, nulls=step.key))
     for contradiction in step.contradictions:
         lookup = contradiction.lookup
         family = families.number(lookup.columns, (i for i, _ in contradiction.differs))
@@ -142,11 +160,29 @@ def probes_of(names: Names, families: Families, step: Step, *, by_slices: bool) 
         ]
     shown = _shown(names, step.subgoal)
     all_rows = None
-    doubtful = (Rule.INSERT_HIDDEN, Rule.INSERT_NEVER)
     may_be_slice = by_slices and step.rule is not Rule.INSERT_ALONE  # which never misses
-    if step.rule in DELETIONS or step.rule in doubtful or may_be_slice:
+    if step.rule in DELETIONS or step.rule in DOUBTFUL or may_be_slice:
         all_rows = families.number(shown.columns, everything)
     return Probes(step, tuple(questions), tuple(guards), shown, all_rows, giving)
+
+
+DOUBTFUL = (Rule.INSERT_HIDDEN, Rule.INSERT_NEVER)
+"""Insertions that may miss although the view has some of their rows."""
+
+
+def skipped_probes(names: Names, families: Families, step: Step, *, by_slices: bool) -> Probes:
+    """What is looked up for an insertion that misses in any case.
+
+    Of its rows some may be there already, unless it brings an exposed key. Where a lookup would
+    have shown that there are none, the rows themselves are looked up.
+    """
+    shown = _shown(names, step.subgoal)
+    all_rows, has_rows = None, "true"
+    is_doubtful = by_slices or step.rule in DOUBTFUL or step.vdu is not None
+    if is_doubtful or step.nameless is not None:
+        all_rows = families.number(shown.columns, range(len(names.head)))
+        has_rows = "true" if is_doubtful else has_null(step.key)
+    return Probes(step, (), (), shown, all_rows, {}, has_rows, is_skipped=True)
 
 
 def no_probes(names: Names, step: Step) -> Probes:
@@ -222,7 +258,7 @@ def asked(names: Names, probes: Probes) -> list[Sql]:
 def _usable(names: Names, question: Question) -> list[Sql]:
     """What must hold for the lookup to be made at all for a change."""
     if question.guard is None:
-        return []
+        return [question.condition] if question.nulls else []
     condition = question.alternative.condition if question.alternative is not None else ()
     equal = (f"{names.given(e.left)} <=> {names.given(e.right)}" for e in condition)
     return [f"NOT guard{question.guard}", *equal]
@@ -256,9 +292,10 @@ def probe_structs(names: Names, probes: Probes) -> list[Sql]:
         contradiction = question.contradiction
         differs = contradiction.differs if contradiction is not None else ()
         other = names.mask({i: names.given(ref) for i, ref in differs})
-        structs.append(
+        struct = (
             f"named_struct('word', {word}, 'bit', {1 << bit}L, 'f', {question.family}, "
             f"'k', {names.key(question.lookup)}, "
             f"'differs', {str(contradiction is not None).lower()}, 'w', {other})"
         )
+        structs.append(if_(question.condition, struct) if question.nulls else struct)
     return structs

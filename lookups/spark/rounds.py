@@ -96,7 +96,8 @@ def decided(names: Names, frame: DataFrame, changed: Changed, *, waits: bool) ->
     rule = (
         f"CASE WHEN failed IS NOT NULL THEN '{Because.SCREEN}' "
         f"WHEN unseen THEN '{Because.UNSEEN}' WHEN fleeting THEN '{Because.FOREIGN_KEY}' "
-        f"WHEN insert THEN '{insert.step.rule}' ELSE '{delete.step.rule}' END"
+        f"WHEN insert THEN '{Because.SKIPPED if insert.is_skipped else insert.step.rule}' "
+        f"ELSE '{delete.step.rule}' END"
     )
     size = max(words(insert), words(delete))
     bits = zip(
@@ -111,6 +112,8 @@ def decided(names: Names, frame: DataFrame, changed: Changed, *, waits: bool) ->
 
 def _insertion_kind(names: Names, probes: Probes) -> Sql:
     """Rows of an insertion that is self-maintained are never all there: VDU had found one."""
+    if probes.is_skipped:
+        return str(MISS)
     met = if_(meeting(names, probes), str(SELF_MAINTAINED), str(MISS))
     return if_(settling(names, probes), str(UNAFFECTED), met)
 

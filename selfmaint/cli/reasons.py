@@ -75,9 +75,10 @@ class Words:
             yield Asked(step.subgoal, test, about, pattern, lookup, values, answer)
 
     def _lookups(self, step: Step) -> Iterator[tuple[Test, str, str, Lookup]]:
-        if step.vdu is not None:
+        vdu = step.vdu_of(self.change)
+        if vdu is not None:
             about = "rows built from it" if step.rule in DELETIONS else "what it would add"
-            yield Test.VDU, about, self.pattern(step.vdu), step.vdu
+            yield Test.VDU, about, self.pattern(vdu), vdu
         for contradiction in step.contradictions:
             about = f"another row of {contradiction.relation} for the key"
             wanted = ((column, value_of(ref, self.change)) for column, ref in contradiction.differs)
@@ -213,9 +214,10 @@ class Words:
 
     def _hidden_join(self, step: Step) -> str:
         hidden = self._hidden(step.subgoal, roles(self.query, step.subgoal).join)
-        if step.rule is Rule.INSERT_NEVER or step.vdu is None:
+        vdu = step.vdu_of(self.change)
+        if step.rule is Rule.INSERT_NEVER or vdu is None:
             return f"The new row joins on {hidden}, which the view lacks; a source has to be asked."
-        rows = _rows(step.vdu, self.pattern(step.vdu))
+        rows = _rows(vdu, self.pattern(vdu))
         return (
             f"The view has no {rows} and lacks {hidden}, so whether the new row joins with "
             "anything has to be asked."

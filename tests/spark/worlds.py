@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -248,7 +248,11 @@ class PlainSource:
 
 
 def run(
-    spark: SparkSession, scenario: Scenario, *, by_slices: bool = False
+    spark: SparkSession,
+    scenario: Scenario,
+    *,
+    by_slices: bool = False,
+    skipped: Collection[str] = (),
 ) -> tuple[Maintained, PlainSource]:
     """The batch on Spark."""
     query = scenario.query
@@ -269,7 +273,7 @@ def run(
         inserts = sum(is_insert for _, is_insert, *_ in rows)
         changes[name] = Changes(name, frame, inserts, len(rows) - inserts)
     source = PlainSource(spark, scenario)
-    done = maintain_on_spark(query, view, changes, source, by_slices=by_slices)
+    done = maintain_on_spark(query, view, changes, source, by_slices=by_slices, skipped=skipped)
     return done, source
 
 
@@ -386,7 +390,9 @@ def counted(
     )
 
 
-def reference(scenario: Scenario) -> Outcome:
+def reference(scenario: Scenario, skipped: Collection[str] = ()) -> Outcome:
     query = scenario.query
     before = evaluate(query, scenario.before)
-    return maintain(query, before, scenario.changes, scenario.after, scenario.before)
+    return maintain(
+        query, before, scenario.changes, scenario.after, scenario.before, skipped=skipped
+    )

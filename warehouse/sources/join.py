@@ -176,14 +176,15 @@ def joined(
 def is_set(join: Join) -> bool:
     """Whether no two of the join's rows look the same in the answer, by the declared keys.
 
-    It is so if the answer's variables determine every subgoal's row: all its variables, or a key.
+    It is so if the answer's variables determine every subgoal's row: all its variables, or a key
+    without NULL.
 
     Example:
         >>> from cq.program import read
         >>> keys = ".decl r(a: long, b: long) key(a) .decl s(b: long, c: long) key(b) "
-        >>> [is_set(whole(read(keys + f"v({head}) :- r(A, B), s(B, C).").query("v")))
-        ...  for head in ("A, C", "B, C", "A")]
-        [True, False, True]
+        >>> [is_set(whole(read(keys + f"v({head}) :- r(A, B), s(B, C){more}.").query("v")))
+        ...  for head, more in (("A, C", ", A > 0"), ("B, C", ""), ("A", ", A > 0"), ("A, C", ""))]
+        [True, False, True, False]
     """
     known = {*join.bound, *join.wanted}
     left = list(join.subgoals)
@@ -195,8 +196,11 @@ def is_set(join: Join) -> bool:
 
 def _is_determined(query: Query, subgoal: int, known: set[Var]) -> bool:
     atom = query.atoms[subgoal]
-    keys = (*query.by_name[atom.predicate].keys, tuple(range(len(atom.terms))))
-    return any(all(isinstance(t := atom.terms[i], Const) or t in known for i in k) for k in keys)
+    if known.issuperset(query.variables[subgoal]):
+        return True
+    strict = known & query.non_null
+    keys = query.by_name[atom.predicate].keys
+    return any(all(isinstance(t := atom.terms[i], Const) or t in strict for i in k) for k in keys)
 
 
 def joined_on(

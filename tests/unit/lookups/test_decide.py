@@ -108,6 +108,14 @@ def test_insertion_with_null_in_the_key_may_look_like_a_row_that_is_there() -> N
     assert (verdict.kind, verdict.inserts) == ("unaffected", frozenset())
 
 
+def test_insertion_with_null_in_the_key_is_looked_up_like_one_without_a_key() -> None:
+    found = plan(".decl r(k: long, j: long) key(k)  .decl s(j: long)  v(K) :- r(K, J), s(J).")
+    kinds = [found.decide([(None,), (3,)], change).kind for change in ((None, 7), (4, 7))]
+    assert kinds == ["unaffected", "miss"]
+    assert asked(found, [(3,)], (None, 7)) == [("VDU", "v(NULL)", False)]
+    assert asked(found, [(3,)], (4, 7)) == []
+
+
 def test_deletion_with_null_in_the_key_is_a_miss() -> None:
     """Keys do not tell rows with NULL apart, so another row may show the same."""
     text = ".decl r(k: long, x: long, h: long) key(k) v(K, X) :- r(K, X, _), s(X)."

@@ -195,6 +195,14 @@ def test_one_step_per_subgoal_parents_first() -> None:
     assert [found.subgoal for found in plan("v(X, Y, Z) :- r(X, Y), r(Y, Z).").steps] == [0, 1]
 
 
+def test_exposed_key_that_holds_no_null_comes_first() -> None:
+    text = ".decl r(k: long, j: long) key(k) key(j)  .decl s(j: long)  v(K, J) :- r(K, J), s(J)."
+    (by_join,) = plan(text).steps
+    assert (by_join.key, by_join.nameless) == ((), None)
+    (by_own,) = plan(text.replace("key(j)", "")).steps
+    assert (by_own.key, by_own.nameless) == ((0,), lookup(c0=Given(0), c1=Given(1)))
+
+
 def test_a_relation_that_was_minimized_away_has_an_empty_plan() -> None:
     text = FAMILY + "v(C) :- child(C, A), r(A, _)."
     assert plan(text).steps == ()
