@@ -19,7 +19,7 @@ the view is right: a lookup that is not made is a miss, and a miss is asked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from math import inf
 from typing import Final
@@ -133,6 +133,18 @@ class Payoff:
         cheapest = min(self.cheapest, seen.lookup_cost / seen.looked_up)
         is_paying = seen.helped * total.source_cost >= seen.looked_up * cheapest * total.asked
         return Payoff(total, seen.lookup_cost, None, cheapest, is_paying)
+
+    def as_dict(self) -> dict[str, object]:
+        """The record as JSON has it, which has no infinity."""
+        cheapest = None if self.cheapest == inf else self.cheapest
+        return {**asdict(self), "cheapest": cheapest}
+
+    @classmethod
+    def from_dict(cls, record: object) -> Payoff:
+        """The inverse of `as_dict`."""
+        assert isinstance(record, dict)
+        cheapest = inf if record["cheapest"] is None else record["cheapest"]
+        return cls(**{**record, "total": Stretch(**record["total"]), "cheapest": cheapest})
 
     def sentence(self, relation: str) -> str:
         """The record for a report."""

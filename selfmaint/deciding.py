@@ -41,6 +41,7 @@ class Task:
         state: of its table; the batch is decided on these rows.
         rows: the view at that version.
         by_slices: the source knows only whole rows of the view.
+        skipped: relations whose insertions are not looked up.
     """
 
     stored: Stored
@@ -48,6 +49,7 @@ class Task:
     rows: DataFrame
     source: Source
     by_slices: bool
+    skipped: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,7 @@ def decide(
             changes,
             answer,
             by_slices=task.by_slices,
+            skipped=task.skipped,
             reading=lambda part: read.append(beside.submit(inheriting(part.inputFiles))),
         )
     others = {name: c for name, c in changes.items() if name not in stored.relations}

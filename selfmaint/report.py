@@ -59,6 +59,7 @@ class ViewReport:
         jobs: Spark jobs, as far as Spark's status tracker has heard of them, which may take it
             some milliseconds; None over Spark Connect, which has none.
         stages: seconds, without those of the journal, which a report is written to.
+        notes: for which relations lookups are off from now on, and why.
         is_replay: the view had the batch already; nothing was done.
     """
 
@@ -74,6 +75,7 @@ class ViewReport:
     deleted: int = 0
     jobs: int | None = None
     stages: tuple[Stage, ...] = ()
+    notes: tuple[str, ...] = ()
     is_replay: bool = False
 
     def changes(self, *kinds: Kind) -> int:
@@ -119,6 +121,7 @@ class ViewReport:
         from rich.table import Table
 
         table = Table(box=None, header_style="bold", pad_edge=False, title=self.view)
+        table.caption = "\n".join(self.notes) or None
         for name in ("relation", "change", "verdict", "rule"):
             table.add_column(name)
         table.add_column("changes", justify="right")
@@ -174,7 +177,8 @@ _FIGURES: Final = (
 def report_table(reports: Iterable[Report]) -> RenderableType:
     """A table with a line per batch and view; large figures are rounded.
 
-    "asked" and "avoided" are questions to the source, "received" is what came back.
+    "asked" and "avoided" are questions to the source, "received" is what came back. Below it says
+    which lookups were switched off.
     """
     from rich.table import Table
 
@@ -184,11 +188,14 @@ def report_table(reports: Iterable[Report]) -> RenderableType:
     for name in _FIGURES:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("saved s", justify="right", no_wrap=True, style="green")
+    notes: list[str] = []
     for report in reports:
         for view in report.views:
             figures = ["replay"] if view.is_replay else _figures(view)
             style = "dim" if view.is_replay else None
             table.add_row(str(report.batch), view.view, *figures, style=style)
+            notes += [f"{view.view}: {note}" for note in view.notes]
+    table.caption = "\n".join(dict.fromkeys(notes)) or None
     return table
 
 
@@ -235,7 +242,7 @@ _REPORT: Final = (
     f"files_read: bigint, files: bigint, cost: {_COST}, traditional: {_COST}, "
     "questions_avoided: bigint, inserted: bigint, deleted: bigint, jobs: bigint, "
     "seconds: double, seconds_saved: double, "
-    "stages: array<struct<name: string, seconds: double>>>"
+    "stages: array<struct<name: string, seconds: double>>, notes: array<string>>"
 )
 
 
@@ -280,5 +287,6 @@ def report_columns(journal: DataFrame) -> DataFrame:
         "r.traditional.seconds AS traditional_seconds",
         "r.seconds_saved",
         "map_from_entries(r.stages) AS stages",
+        "r.notes",
         "report",
     )

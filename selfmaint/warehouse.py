@@ -22,10 +22,12 @@ from typing import TYPE_CHECKING, Final
 
 from cq.diagnostics import InputError, did_you_mean, shorten
 from cq.printer import print_relation
+from lookups.payoff import Lookups
 from selfmaint.deciding import Decision, Task, decide_all, require_version
 from selfmaint.errors import RuntimeStateError
 from selfmaint.loaders import BatchWriter, Loader, Splitting, of_relation
 from selfmaint.measure import JobCount
+from selfmaint.paying import Paying
 from selfmaint.program import Program
 from selfmaint.report import Report, ViewReport, report_columns
 from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
@@ -86,7 +88,12 @@ class Warehouse:
     """The views of a program; made by `Warehouse.open`."""
 
     def __init__(
-        self, spark: SparkSession, program: Program, store: Store, source: Source | None
+        self,
+        spark: SparkSession,
+        program: Program,
+        store: Store,
+        source: Source | None,
+        lookups: Lookups,
     ) -> None:
         self.spark = spark
         self.program = program
@@ -94,19 +101,28 @@ class Warehouse:
         self._source = source
         self._loaders: dict[str, LoaderSource] = {}
         self._asked = Cost()
+        self._lookups = lookups
         self._views = {
             name: Stored.of(program.view(name), store.views[name]) for name in program.views
         }
 
     @classmethod
     def open(
-        cls, spark: SparkSession, path: str, program: Program, *, source: Source | None = None
+        cls,
+        spark: SparkSession,
+        path: str,
+        program: Program,
+        *,
+        source: Source | None = None,
+        lookups: Lookups | str = Lookups.ADAPT,
     ) -> Warehouse:
         """Open the warehouse in a folder, or make it there if the folder is empty.
 
         Args:
             spark: a session that `warehouse.session` built, or one that passes its `require`.
             source: who holds the program's relations. Not needed if every view gets a loader.
+            lookups: when insertions are looked up in a view before the source is asked: as long as
+                that pays, always, or never. The views are right in any case.
         Raises:
             UnfitSessionError: WH301, what the session lacks.
             ProgramChangedError: WH346, the folder was made for another program.
@@ -127,7 +143,7 @@ class Warehouse:
         )
         for relation in program.relations.values():
             struct_type(relation)  # refuses a relation without types before anything is made
-        return cls(spark, program, Store.open(spark, path, stored), source)
+        return cls(spark, program, Store.open(spark, path, stored), source, Lookups(lookups))
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -288,6 +304,7 @@ class Warehouse:
             return tuple(map(_replay_of, self._views.values()))
         sources = self._sources()
         changes = checked(self.program.relations, batch)
+        paying = Paying.noted(self._lookups, self._store.note)
         tasks = [
             Task(
                 stored,
@@ -295,6 +312,7 @@ class Warehouse:
                 stored.table.read(states[name].version),
                 sources[name],
                 name in self._loaders,
+                paying.skipped(name, stored.relations),
             )
             for name, stored in self._views.items()
             if places[name] is not Place.REPLAY
@@ -309,7 +327,9 @@ class Warehouse:
             if name not in decisions:
                 reports.append(_replay_of(stored))
                 continue
+            paying.learn(decisions[name])
             report, commit = self._commit(decisions[name], number)
+            report = replace(report, notes=paying.sentences(name))
             more = jobs.more()
             if more is not None and report.jobs is not None:
                 report = replace(report, jobs=report.jobs + more)
@@ -317,7 +337,7 @@ class Warehouse:
             # The report goes into the journal with the batch: one commit for both.
             info = {**commit.info, "report": report.as_dict()}
             commits[name] = replace(commit, info=info)
-        self._store.record(number, commits)
+        self._store.record(number, commits, paying.note())
         return tuple(reports)
 
     def next_batch(self) -> int:

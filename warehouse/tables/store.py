@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from warehouse.tables.errors import (
     BatchOrderError,
@@ -71,23 +71,37 @@ class Program:
         return found
 
 
+Note: TypeAlias = Mapping[str, Mapping[str, object]]
+"""What a maintainer wants remembered of each view; JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the journal says last.
+
+    Args:
+        version: of the journal's table.
+        states: of the views.
+    """
+
+    version: int
+    states: Mapping[str, State] = field(default_factory=dict)
+    note: Note = field(default_factory=dict)
+
+
 class Store:
     """A program's folder, open.
 
     Attributes:
         views: the tables, by the view's name.
+        note: what the maintainer wanted remembered with the last batch.
     """
 
-    def __init__(
-        self,
-        journal: GuardedTable,
-        version: int,
-        recorded: Mapping[str, State],
-        views: Mapping[str, ViewTable],
-    ) -> None:
+    def __init__(self, journal: GuardedTable, last: Record, views: Mapping[str, ViewTable]) -> None:
         self._journal = journal
-        self._version = version
-        self._recorded = dict(recorded)
+        self._version = last.version
+        self._recorded = dict(last.states)
+        self.note = last.note
         self.views = MappingProxyType(dict(views))
 
     @classmethod
@@ -106,18 +120,18 @@ class Store:
         memory = GuardedTable(spark, f"{path}/_selfmaint/program", "the warehouse's program")
         journal = GuardedTable(spark, f"{path}/_selfmaint/batches", "the warehouse's journal")
         if _is_made(memory, program):
-            version, states = _last_record(journal)
+            last = _last_record(journal)
             tables = {
                 view.name: ViewTable.open(
                     spark,
                     view_path(path, view.name),
                     view.name,
                     view.columns,
-                    states.get(view.name, State(0, None)),
+                    last.states.get(view.name, State(0, None)),
                 )
                 for view in program.views
             }
-            return cls(journal, version, states, tables)
+            return cls(journal, last, tables)
         tables = {
             view.name: ViewTable.create(spark, view_path(path, view.name), view.name, view.columns)
             for view in program.views
@@ -125,7 +139,7 @@ class Store:
         if not _exists(journal):
             journal.create(spark.createDataFrame([], _journal_columns()))
         _remember(memory, program)
-        return cls(journal, 0, {}, tables)
+        return cls(journal, Record(0), tables)
 
     def states(self) -> dict[str, State]:
         """Each view's state now: what a batch is checked against, decided on and committed to.
@@ -165,16 +179,16 @@ class Store:
         A view's own commits are seen by each look at it. A batch that did not change it is only in
         the journal.
         """
-        version, recorded = _last_record(self._journal)
-        if version == self._version:
+        last = _last_record(self._journal)
+        if last.version == self._version:
             return False
-        self._version, self._recorded = version, recorded
-        for name, state in recorded.items():
+        self._version, self._recorded, self.note = last.version, dict(last.states), last.note
+        for name, state in last.states.items():
             if state.version >= self.views[name].known.version:
                 self.views[name].remember(state)
         return True
 
-    def record(self, batch: int, commits: Mapping[str, Commit]) -> None:
+    def record(self, batch: int, commits: Mapping[str, Commit], note: Note | None = None) -> None:
         """Note that a batch is done, in one commit of the journal; also for unchanged views.
 
         A record that says nothing new is not written again.
@@ -182,6 +196,7 @@ class Store:
         Args:
             commits: by view. One that is not named had the batch already, before a crash, or
                 has nothing to do with it: its number moves on, too.
+            note: to be remembered, in place of the last one; None leaves it.
         Raises:
             ConflictError: WH340, if another maintainer recorded meanwhile. That is known then,
                 so that the same batch can be applied again.
@@ -194,7 +209,9 @@ class Store:
                 (batch, name, c.version, c.is_changed, json.dumps(dict(c.info), sort_keys=True))
                 for name, c in sorted(done.items())
             ]
-            info = {"views": {name: [s.version, s.batch] for name, s in states.items()}}
+            note = self.note if note is None else note
+            views = {name: [s.version, s.batch] for name, s in states.items()}
+            info = {"views": views, "note": note}
             mark = Mark(Kind.RECORD, batch, info)
             frame = _lines_frame(self._journal.spark, lines)
             try:
@@ -202,7 +219,7 @@ class Store:
             except ConflictError:
                 self.catch_up()
                 raise
-            self._recorded = states
+            self._recorded, self.note = states, note
         for name, table in self.views.items():
             table.remember(states[name])
 
@@ -267,8 +284,8 @@ def _exists(table: GuardedTable) -> bool:
     return True
 
 
-def _last_record(journal: GuardedTable) -> tuple[int, dict[str, State]]:
-    """The journal's version, and what its last line says about each view."""
+def _last_record(journal: GuardedTable) -> Record:
+    """What the journal says last."""
     try:
         for limit in LAST_RECORDS:
             entries = journal.last(limit)
@@ -283,11 +300,13 @@ def _last_record(journal: GuardedTable) -> tuple[int, dict[str, State]]:
                         versions=[entry.version],
                     )
                 if entry.mark is not None and entry.mark.kind is Kind.RECORD:
-                    views = entry.mark.info["views"]
+                    views, note = entry.mark.info["views"], entry.mark.info.get("note", {})
                     assert isinstance(views, dict)
-                    return entries[0].version, {n: State(*pair) for n, pair in views.items()}
+                    assert isinstance(note, dict)
+                    states = {name: State(*pair) for name, pair in views.items()}
+                    return Record(entries[0].version, states, note)
             if len(entries) < limit:
-                return entries[0].version, {}
+                return Record(entries[0].version)
     except MissingTableError as error:
         raise CorruptLogError(
             f"{journal.name} has gone. No view was changed",
