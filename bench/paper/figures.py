@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 from html import escape
-from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
 
+from bench.machine import facts
+from bench.page import as_png, page, picture
 from bench.paper import tables
 from bench.paper.experiment import BY_VDU, BY_VSM, MIXES, TEXT
 from bench.paper.plans import BatchSize
-from bench.paper.results import PAPER_POINTS, Run, amount
+from bench.paper.results import PAPER_POINTS, Run
+from bench.spread import amount
+from bench.tables import html as html_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,15 +27,6 @@ if TYPE_CHECKING:
 
 TITLE: Final = "Huyn's experiment: how much faster than asking the source every time?"
 COLOURS: Final = ("#8a8f98", "#d98e04", "#2a7f62", "#3b6fb6", "#7b4fa3")
-
-STYLE: Final = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 1200px; margin: 2em auto;
-       padding: 0 1em }
-img { max-width: 100%; height: auto }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin-bottom: 1em }
-th, td { padding: 2px 14px 2px 0; text-align: left; border-bottom: 1px solid #eee }
-pre { background: #f6f6f6; padding: 0.5em 1em }
-"""
 
 
 def png(run: Run) -> bytes:
@@ -52,9 +45,7 @@ def png(run: Run) -> bytes:
         above[2].set_axis_off()
     for axes, batch in zip(below, batches, strict=True):
         _by_rho(axes, run, batch, f"3(a) in batches of {batch}")
-    target = BytesIO()
-    figure.savefig(target, format="png", metadata={"Software": None})
-    return target.getvalue()
+    return as_png(figure)
 
 
 def _by_rho(axes: Axes, run: Run, batch: BatchSize, title: str) -> None:
@@ -117,40 +108,23 @@ def _finish(axes: Axes, title: str) -> None:
 
 def html(run: Run, image: bytes) -> str:
     """The pictures and every figure behind them."""
-    data = base64.b64encode(image).decode("ascii")
     parts = [
         ("Targets", tables.reached(run)),
         ("Table 5: what each step takes", tables.parameters(run)),
         ("Table 6: the extreme cells", tables.extremes(run)),
         *((tables.form_name(b), tables.all_cells(run, b)) for b in tables.batch_sizes(run)),
     ]
-    body = "\n".join(f"<h2>{escape(title)}</h2>\n{_table(table)}" for title, table in parts)
+    body = "\n".join(f"<h2>{escape(title)}</h2>\n{html_table(table)}" for title, table in parts)
     notes = "\n".join(f"<li>{escape(line)}</li>" for line in tables.lookups(run))
-    facts = ", ".join(f"{key} {value}" for key, value in run.machine.items())
-    return f"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(TITLE)}</title>
-<style>{STYLE}</style>
-<h1>{escape(TITLE)}</h1>
-<pre>{escape(TEXT.strip())}</pre>
-<p>{run.repetitions} repetitions, plans in turn; {escape(facts)}. A question to the view takes
-{amount(run.parameters.qview * 1e6)} us. Bands are quartiles, dotted lines limits.</p>
-<img alt="Speed-up against rho, p_vsm and p_vdu" src="data:image/png;base64,{data}">
+    return page(
+        TITLE,
+        f"""<pre>{escape(TEXT.strip())}</pre>
+<p>{run.repetitions} repetitions, plans in turn; {escape(facts(run.machine))}. A question to the
+view takes {amount(run.parameters.qview * 1e6)} us. Bands are quartiles, dotted lines limits.</p>
+{picture(image, "Speed-up against rho, p_vsm and p_vdu")}
 {body}
 <h2>Lookups at rho = 1</h2>
 <ul>
 {notes}
-</ul>
-</html>
-"""
-
-
-def _table(table: tables.Table) -> str:
-    head, rows = table
-    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
-    lines = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+</ul>""",
     )
-    return f"<table>\n<tr>{titles}</tr>\n{lines}\n</table>"

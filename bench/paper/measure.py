@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
 
+from bench.machine import machine
 from bench.paper.experiment import (
     BY_VDU,
     BY_VSM,
@@ -23,7 +24,8 @@ from bench.paper.experiment import (
     question_for,
 )
 from bench.paper.plans import ARITY, BatchSize, Ended, kinds_of, run, run_free
-from bench.paper.results import Cell, Parameters, Run, Spread, machine
+from bench.paper.results import Cell, Parameters, Run
+from bench.spread import Spread
 from cq.types import Row
 from lookups.index import RowIndex
 from lookups.live import LiveIndex

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from textwrap import fill
 from typing import Final
 
+from bench import readme
+from bench.machine import facts
 from bench.paper import tables
 from bench.paper.experiment import MIXES
-from bench.paper.results import PAPER, PAPER_OF_LIMIT, PAPER_POINTS, Run, amount, targets
+from bench.paper.results import PAPER, PAPER_OF_LIMIT, PAPER_POINTS, Run, targets
+from bench.readme import README, RESULTS, paragraph
+from bench.spread import amount
+from bench.tables import markdown
 
-BENCH: Final = Path(__file__).resolve().parents[1]
-README: Final = BENCH / "README.md"
-RESULT: Final = BENCH / "results" / "paper.json"
+__all__ = ["README", "RESULT", "block", "filled", "summary"]
 
-WIDTH: Final = 104
-
-BLOCK: Final = re.compile(r"(<!-- paper: filled .*?-->\n).*?(<!-- end -->)", re.DOTALL)
+RESULT: Final = RESULTS / "paper.json"
 
 
 def filled(run: Run) -> str:
     """The README with the run's figures in it."""
-    text = README.read_text(encoding="utf-8")
-    assert len(BLOCK.findall(text)) == 1, "the README has one block to fill"
-    return BLOCK.sub(lambda found: f"{found[1]}\n{block(run)}\n\n{found[2]}", text)
+    return readme.filled("paper", block(run))
 
 
 def block(run: Run) -> str:
     """What was found, in sentences and tables."""
-    parts = [summary(run), tables.markdown(tables.reached(run))]
+    parts = [summary(run), markdown(tables.reached(run))]
     for batch in tables.batch_sizes(run):
-        parts += [f"**{tables.form_name(batch)}**", tables.markdown(tables.all_cells(run, batch))]
+        parts += [f"**{tables.form_name(batch)}**", markdown(tables.all_cells(run, batch))]
     parts += [
         "**Table 5**, the cost of each step",
-        tables.markdown(tables.parameters(run)),
+        markdown(tables.parameters(run)),
         "**Table 6**, the extreme cells, change by change",
-        tables.markdown(tables.extremes(run)),
+        markdown(tables.extremes(run)),
         "**Lookups at the end of each stream, rho = 1**",
         "\n".join(f"- {line}" for line in tables.lookups(run)),
     ]
@@ -48,9 +44,9 @@ def summary(run: Run) -> str:
     ours = run.parameters
     cheaper = run.cell(MIXES[2], None, 10)
     met = [target.is_met for target in targets(run)]
-    facts = ", ".join(f"{key} {value}" for key, value in run.machine.items())
     text = f"""
-        {run.repetitions} repetitions; {facts}. {sum(met)} of {len(met)} targets are met. The best
+        {run.repetitions} repetitions; {facts(run.machine)}.
+        {sum(met)} of {len(met)} targets are met. The best
         mix (3) at rho 100 is {amount(best.speed_up.median)} times as fast as the traditional plan,
         {best.of_limit.median:.2f} of the limit {amount(best.limit.median)}; the paper reports
         {PAPER_POINTS[3, 100]:.0f} and {PAPER_OF_LIMIT:.2f}. The worst mix (1) at rho 1 runs at
@@ -59,4 +55,4 @@ def summary(run: Run) -> str:
         here, {amount(ours.qview / ours.vdu)} times a VDU lookup
         ({amount(PAPER.qview / PAPER.vdu)} times in the paper). Were it ten times cheaper, mix 3 at
         rho 100 would be the row of rho 10, with {cheaper.of_limit.median:.2f} of the limit."""
-    return fill(" ".join(text.split()), WIDTH)
+    return paragraph(text)

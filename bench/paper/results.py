@@ -5,45 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import median, quantiles
+from statistics import median
 from typing import Any, Final
 
 from bench.paper.experiment import MIXES, Mix
 from bench.paper.plans import BatchSize
+from bench.spread import Spread, short
 
 VERSION: Final = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A median with its quartiles."""
-
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        if len(values) == 1:
-            return cls(values[0], values[0], values[0])
-        low, middle, high = quantiles(values, n=4, method="inclusive")
-        return cls(_short(middle), _short(low), _short(high))
-
-    def __str__(self) -> str:
-        return f"{amount(self.median)} ({amount(self.low)} to {amount(self.high)})"
-
-
-def amount(value: float) -> str:
-    """Two or three digits that matter."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +40,7 @@ class Parameters:
     @classmethod
     def median_of(cls, several: Sequence[Parameters]) -> Parameters:
         columns = zip(*(asdict(each).values() for each in several), strict=True)
-        return cls(*(_short(median(values)) for values in columns))
+        return cls(*(short(median(values)) for values in columns))
 
     def question(self, rho: float) -> float:
         """One question to a source that is `rho` times as dear as the view."""
@@ -208,16 +179,6 @@ class Run:
         writer.writeheader()
         writer.writerows(rows)
         return out.getvalue()
-
-
-def machine() -> dict[str, str | int | float]:
-    return {
-        "python": platform.python_version(),
-        "architecture": platform.machine(),
-        "system": platform.system(),
-        "cores": os.cpu_count() or 0,
-        "load": round(os.getloadavg()[0], 1),
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from bench.paper.experiment import MIXES
 from bench.paper.plans import BatchSize
-from bench.paper.results import PAPER, Cell, Run, amount, targets
-
-Table = tuple[Sequence[str], list[list[str]]]
+from bench.paper.results import PAPER, Cell, Run, targets
+from bench.spread import amount
+from bench.tables import Table, aligned
 
 
 def form_name(batch: BatchSize) -> str:
@@ -114,30 +113,11 @@ def lookups(run: Run) -> list[str]:
 
 def text(run: Run) -> str:
     """All of it for a terminal."""
-    parts = [f"{form_name(b)}\n\n{_aligned(all_cells(run, b))}" for b in batch_sizes(run)]
+    parts = [f"{form_name(b)}\n\n{aligned(all_cells(run, b))}" for b in batch_sizes(run)]
     for title, table in (
         ("Table 5", parameters(run)),
         ("Table 6", extremes(run)),
         ("Targets", reached(run)),
     ):
-        parts.append(f"{title}\n\n{_aligned(table)}")
+        parts.append(f"{title}\n\n{aligned(table)}")
     return "\n\n".join([*parts, "\n".join(lookups(run))])
-
-
-def _aligned(table: Table) -> str:
-    head, rows = table
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in (head, *rows)
-    )
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def markdown(table: Table) -> str:
-    head, rows = table
-    return "\n".join(_lines([head, ["---"] * len(head), *rows]))
-
-
-def _lines(rows: Iterable[Sequence[str]]) -> Iterable[str]:
-    return (f"| {' | '.join(row)} |" for row in rows)

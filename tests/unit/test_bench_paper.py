@@ -12,7 +12,8 @@ from bench.paper import readme, tables
 from bench.paper.experiment import MIXES, VIEW, Meter, Mix, Price, question_for
 from bench.paper.measure import Stream, WrongRows
 from bench.paper.plans import kinds_of
-from bench.paper.results import PAPER, Parameters, Run, Spread, targets
+from bench.paper.results import PAPER, Parameters, Run, targets
+from bench.spread import Spread
 from lookups.maintain import ask
 from lookups.verdict import Kind
 
