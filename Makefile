@@ -84,8 +84,9 @@ bench: spark ## measure, write JSON, compare with an earlier JSON; then batches 
 	@$(BIN)/python -m tests.bench.runtime
 	@$(BIN)/python -m tests.bench.runtime --million --out build/bench-million.json
 
-bench-paper: setup ## Huyn's experiment: JSON, CSV, PNG and HTML into build/
+bench-paper: spark ## Huyn's experiment, here and on Spark: JSON, CSV, PNG and HTML into build/
 	@$(BIN)/python -m bench.paper $(ARGS)
+	@$(BIN)/python -m bench.paper.on_spark $(ARGS)
 
 mutants: setup ## break the rules one at a time and show that the tests notice (ARGS=--spark: those on Spark)
 	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -48,12 +48,18 @@ class Paying:
             for view, records in sorted(self.of.items())
         }
 
-    def skipped(self, view: str, relations: Iterable[str]) -> frozenset[str]:
-        """Those relations whose insertions are not looked up in a view."""
+    def skipped(self, view: str, relations: Iterable[str], *, is_new: bool) -> frozenset[str]:
+        """Those relations whose insertions are not looked up in a view.
+
+        Args:
+            is_new: nobody has written to the view yet, so there is nothing to find in it.
+        """
         match self.lookups:
             case Lookups.ALWAYS:
                 return frozenset()
             case Lookups.NEVER:
+                return frozenset(relations)
+            case Lookups.ADAPT if is_new:
                 return frozenset(relations)
             case Lookups.ADAPT:
                 records = self.of.get(view, {})

@@ -312,7 +312,7 @@ class Warehouse:
                 stored.table.read(states[name].version),
                 sources[name],
                 name in self._loaders,
-                paying.skipped(name, stored.relations),
+                paying.skipped(name, stored.relations, is_new=not states[name].version),
             )
             for name, stored in self._views.items()
             if places[name] is not Place.REPLAY

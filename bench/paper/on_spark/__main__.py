@@ -1,0 +1,58 @@
+"""The command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from bench import readme
+from bench.paper.on_spark import figures
+from bench.paper.on_spark.measure import FULL, QUICK, measure
+from bench.paper.on_spark.results import RESULT, Run
+from bench.tables import aligned
+from warehouse.session import session
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.paper.on_spark", description="Huyn's experiment on Spark and Delta"
+    )
+    parser.add_argument("--out", type=Path, default=Path("build/bench-paper-spark.json"))
+    parser.add_argument("--quick", action="store_true", help="little of it: does it run at all?")
+    parser.add_argument("--repetitions", type=int, default=FULL.repetitions)
+    parser.add_argument("--keep", action="store_true", help="also make it the committed result")
+    parser.add_argument("--fill", action="store_true", help="fill the README from that; no run")
+    options = parser.parse_args(arguments)
+    if options.fill:
+        run = Run.from_json(RESULT.read_text(encoding="utf-8"))
+        readme.README.write_text(readme.filled("paper-spark", run.block()), encoding="utf-8")
+        return 0
+
+    console = Console(stderr=True)
+
+    def progress(steps: list[int]) -> Iterator[int]:
+        yield from track(steps, "Huyn's experiment on Spark", console=console)
+
+    sizes = QUICK if options.quick else replace(FULL, repetitions=options.repetitions)
+    run = measure(session(app="selfmaint bench"), sizes, progress)
+    print(aligned(run.table()))
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(run.to_json(), encoding="utf-8")
+    options.out.with_suffix(".csv").write_text(run.to_csv(), encoding="utf-8")
+    image = figures.png(run)
+    options.out.with_suffix(".png").write_bytes(image)
+    options.out.with_suffix(".html").write_text(figures.html(run, image), encoding="utf-8")
+    if options.keep:
+        RESULT.write_text(run.to_json(), encoding="utf-8")
+    console.print(f"wrote {options.out} and the .csv, .png and .html beside it")
+    return 0 if options.quick or all(target.is_met for target in run.targets()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

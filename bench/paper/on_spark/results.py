@@ -1,0 +1,118 @@
+"""What a run measured, as data: JSON that reads back, CSV, and tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from bench.machine import facts
+from bench.paper.experiment import MIXES, Mix
+from bench.paper.results import Target
+from bench.readme import RESULTS, paragraph
+from bench.spread import Spread, amount
+from bench.tables import Table, markdown
+
+RESULT: Final = RESULTS / "paper-spark.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One mix and rho, in micro-batches of 100.
+
+    Args:
+        p_vdu, p_vsm, speed_up, limit, of_limit, asked, ours_asked, lookups: as in
+            `bench.paper.results.Cell`.
+        traditional, ours: seconds of the whole stream, in the last repetition.
+    """
+
+    mix: Mix
+    rho: int
+    p_vdu: float
+    p_vsm: float
+    speed_up: Spread
+    limit: Spread
+    of_limit: Spread
+    traditional: float
+    ours: float
+    asked: int
+    ours_asked: int
+    lookups: str
+
+    @property
+    def number(self) -> int:
+        return MIXES.index(self.mix) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The cells of a run, and what they were measured on."""
+
+    cells: tuple[Cell, ...]
+    repetitions: int
+    machine: Mapping[str, str | int | float]
+
+    def cell(self, mix: Mix, rho: int) -> Cell:
+        return next(cell for cell in self.cells if (cell.mix, cell.rho) == (mix, rho))
+
+    @property
+    def rhos(self) -> list[int]:
+        return sorted({cell.rho for cell in self.cells})
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        data = json.loads(text)
+        cells = []
+        for entry in data["cells"]:
+            spreads = {name: Spread(**entry[name]) for name in ("speed_up", "limit", "of_limit")}
+            cells.append(Cell(**{**entry, **spreads, "mix": Mix(**entry["mix"])}))
+        return cls(tuple(cells), data["repetitions"], data["machine"])
+
+    def to_csv(self) -> str:
+        out = io.StringIO()
+        head, rows = self.table()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows(rows)
+        return out.getvalue()
+
+    def targets(self) -> Iterator[Target]:
+        worst = self.cell(MIXES[0], 1)
+        yield Target("mix 1, rho 1, on Spark: speed-up", 0.9, worst.speed_up.median)
+
+    def table(self) -> Table:
+        head = ("mix", "p_vdu", "p_vsm", "rho", "speed-up", "quartiles", "limit", "of limit",
+                "keys asked", "of")  # fmt: skip
+        return head, [
+            [
+                f"{cell.number} {cell.mix}",
+                f"{cell.p_vdu:.0%}",
+                f"{cell.p_vsm:.0%}",
+                str(cell.rho),
+                amount(cell.speed_up.median),
+                f"{amount(cell.speed_up.low)} to {amount(cell.speed_up.high)}",
+                amount(cell.limit.median),
+                f"{cell.of_limit.median:.2f}",
+                str(cell.ours_asked),
+                str(cell.asked),
+            ]
+            for cell in self.cells
+        ]
+
+    def block(self) -> str:
+        """What was found, for the README."""
+        best = self.cell(MIXES[2], max(self.rhos))
+        (target,) = self.targets()
+        words = f"""
+            {self.repetitions} repetitions; {facts(self.machine)}. The best mix (3) at rho
+            {best.rho} is {amount(best.speed_up.median)} times as fast as the traditional plan,
+            {best.of_limit.median:.2f} of the limit {amount(best.limit.median)}. The worst mix (1)
+            at rho 1 runs at {target.reached:.2f} of the traditional plan's speed; at least
+            {target.least:.2f} was the target, which is {"met" if target.is_met else "MISSED"}."""
+        return f"{paragraph(words)}\n\n{markdown(self.table())}"
