@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import track
 
 from bench import readme
+from bench.files import write
 from bench.paper.on_spark import figures
 from bench.paper.on_spark.measure import FULL, QUICK, measure
 from bench.paper.on_spark.results import RESULT, Run
@@ -42,15 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sizes = QUICK if options.quick else replace(FULL, repetitions=options.repetitions)
     run = measure(session(app="selfmaint bench"), sizes, progress)
     print(aligned(run.table()))
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(run.to_json(), encoding="utf-8")
-    options.out.with_suffix(".csv").write_text(run.to_csv(), encoding="utf-8")
     image = figures.png(run)
-    options.out.with_suffix(".png").write_bytes(image)
-    options.out.with_suffix(".html").write_text(figures.html(run, image), encoding="utf-8")
+    page = figures.html(run, image)
+    said = write(options.out, json=run.to_json(), csv=run.to_csv(), png=image, html=page)
     if options.keep:
         RESULT.write_text(run.to_json(), encoding="utf-8")
-    console.print(f"wrote {options.out} and the .csv, .png and .html beside it")
+    console.print(said)
     return 0 if options.quick or all(target.is_met for target in run.targets()) else 1
 
 

@@ -1,0 +1,61 @@
+"""The command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from bench import readme
+from bench.files import write
+from bench.growth import figures
+from bench.growth.experiment import AXES, QUICK, measure
+from bench.growth.results import RESULT, Point, Run
+from bench.tables import aligned
+from warehouse.session import session
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.growth", description="How the cost of a batch grows"
+    )
+    parser.add_argument("--out", type=Path, default=Path("build/bench-growth.json"))
+    parser.add_argument("--quick", action="store_true", help="little of it: does it run at all?")
+    parser.add_argument("--only", choices=list(AXES), help="one axis")
+    parser.add_argument("--rounds", type=int, default=3, help="batches at each point")
+    parser.add_argument("--keep", action="store_true", help="also make it the committed result")
+    parser.add_argument("--fill", action="store_true", help="fill the README from that; no run")
+    options = parser.parse_args(arguments)
+    if options.fill:
+        run = Run.from_json(RESULT.read_text(encoding="utf-8"))
+        readme.README.write_text(readme.filled("growth", run.block()), encoding="utf-8")
+        return 0
+
+    console = Console(stderr=True)
+
+    def progress(points: Sequence[Point]) -> Iterator[Point]:
+        yield from track(points, "Growing", console=console)
+
+    chosen = QUICK if options.quick else AXES
+    axes = [options.only] if options.only else list(chosen)
+    points = [point for axis in axes for point in chosen[axis]]
+    spark = session(app="selfmaint bench", settings={"spark.driver.memory": "4g"})
+    run = measure(spark, points, 1 if options.quick else options.rounds, progress)
+    for axis in run.axes:
+        print(f"{aligned(run.table(axis))}\n")
+    print(aligned(run.slopes()))
+    image = figures.png(run)
+    page = figures.html(run, image)
+    said = write(options.out, json=run.to_json(), csv=run.to_csv(), png=image, html=page)
+    if options.keep:
+        RESULT.write_text(run.to_json(), encoding="utf-8")
+    console.print(said)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

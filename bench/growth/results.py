@@ -1,0 +1,169 @@
+"""What a run measured, as data: JSON that reads back, CSV, slopes and tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import log
+from typing import Final
+
+from bench.machine import facts
+from bench.readme import RESULTS, paragraph
+from bench.spread import Spread, amount
+from bench.tables import Table, markdown
+
+RESULT: Final = RESULTS / "growth.json"
+
+STAGES: Final = ("seconds", "decide", "commit", "jobs")
+"""What slopes are given of: the whole batch, its stages, its Spark jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where the cost of a batch is measured.
+
+    Args:
+        axis: which of the others grows.
+        rows: of each view.
+        changes: of a batch.
+        subgoals: of each view.
+    """
+
+    axis: str
+    rows: int
+    changes: int
+    subgoals: int
+    views: int
+
+    @property
+    def value(self) -> int:
+        """How far it has grown."""
+        found = asdict(self)[self.axis]
+        assert isinstance(found, int)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a batch cost at a point.
+
+    Args:
+        seconds: of a whole batch, from the call to its end.
+        decide, commit: seconds of these stages, of all views together: those that are decided side
+            by side count each.
+        load: seconds that making and loading the warehouse took, once.
+        jobs: Spark jobs of a batch.
+        driver_mb, jvm_mb: the most memory that Python and the JVM held during the batches.
+    """
+
+    point: Point
+    seconds: Spread
+    decide: float
+    commit: float
+    load: float
+    jobs: int
+    driver_mb: int
+    jvm_mb: int
+
+    def of(self, stage: str) -> float:
+        value = getattr(self, stage)
+        return value.median if isinstance(value, Spread) else float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The points of a run, and what they were measured on."""
+
+    points: tuple[Measured, ...]
+    rounds: int
+    machine: Mapping[str, str | int | float]
+
+    @property
+    def axes(self) -> list[str]:
+        return list(dict.fromkeys(measured.point.axis for measured in self.points))
+
+    def along(self, axis: str) -> list[Measured]:
+        return [measured for measured in self.points if measured.point.axis == axis]
+
+    def slope(self, axis: str, stage: str) -> float:
+        """The exponent with which a cost grows along an axis: 1 is as fast as the axis itself."""
+        along = self.along(axis)
+        return exponent([m.point.value for m in along], [m.of(stage) for m in along])
+
+    def worst(self) -> tuple[str, str, float]:
+        """The axis and the stage with the greatest exponent, of those that take time."""
+        found = [(a, s, self.slope(a, s)) for a in self.axes for s in STAGES if s != "jobs"]
+        return max(found, key=lambda entry: entry[2])
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        data = json.loads(text)
+        points = (
+            Measured(**{**m, "point": Point(**m["point"]), "seconds": Spread(**m["seconds"])})
+            for m in data["points"]
+        )
+        return cls(tuple(points), data["rounds"], data["machine"])
+
+    def to_csv(self) -> str:
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        _, *head = self.table(self.axes[0])[0]
+        writer.writerow(["axis", "value", *head])
+        for axis in self.axes:
+            writer.writerows([axis, *row] for row in self.table(axis)[1])
+        return out.getvalue()
+
+    def table(self, axis: str) -> Table:
+        head = (axis, "seconds", "quartiles", "decide", "commit", "jobs", "load", "Python MB",
+                "JVM MB")  # fmt: skip
+        return head, [
+            [
+                f"{m.point.value:,}",
+                amount(m.seconds.median),
+                f"{amount(m.seconds.low)} to {amount(m.seconds.high)}",
+                amount(m.decide),
+                amount(m.commit),
+                str(m.jobs),
+                amount(m.load),
+                str(m.driver_mb),
+                str(m.jvm_mb),
+            ]
+            for m in self.along(axis)
+        ]
+
+    def slopes(self) -> Table:
+        return ("along", *STAGES), [
+            [axis, *(f"{self.slope(axis, stage):.2f}" for stage in STAGES)] for axis in self.axes
+        ]
+
+    def block(self) -> str:
+        """What was found, for the README."""
+        axis, stage, slope = self.worst()
+        words = f"""
+            {self.rounds} batches at each point; {facts(self.machine)}. The worst slope is that of
+            {stage} along {axis}: an exponent of {slope:.2f}."""
+        parts = [paragraph(words), "**Exponents**", markdown(self.slopes())]
+        for name in self.axes:
+            parts += [f"**{name}**", markdown(self.table(name))]
+        return "\n\n".join(parts)
+
+
+def exponent(places: Sequence[float], costs: Sequence[float]) -> float:
+    """The slope of the line through the points in a picture with logarithmic axes.
+
+    Example:
+        >>> round(exponent([1, 10, 100], [2.0, 20.0, 200.0]), 3)
+        1.0
+        >>> round(exponent([1, 10, 100], [5.0, 5.0, 5.0]), 3)
+        0.0
+    """
+    xs, ys = [log(place) for place in places], [log(max(cost, 1e-3)) for cost in costs]
+    x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
+    spread = sum((x - x_mean) ** 2 for x in xs)
+    return sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True)) / spread
