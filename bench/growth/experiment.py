@@ -85,9 +85,7 @@ class Star:
         dims = (
             f"id * {STEPS[i - 1]} % {self._members} AS d{i}" for i in range(1, self._point.subgoals)
         )
-        return self._spark.range(first, first + count).selectExpr(
-            "id AS k", *dims, "id % 10 AS m"
-        )
+        return self._spark.range(first, first + count).selectExpr("id AS k", *dims, "id % 10 AS m")
 
     def batch(self) -> Report:
         """Apply the next changes; all of them are decided here."""
