@@ -62,7 +62,8 @@ class Stretch:
         helped: those of them that needed no source.
         lookup_cost: what the lookups took, with the indexes behind them and the rows they gave.
         skipped: insertions whose lookups were not made.
-        asked: insertions that went to the source, looked up or not.
+        asked: insertions that went to the source, looked up or not, or questions if these are
+            fewer: what a lookup that helps saves is `source_cost` over this.
         source_cost: what these took, from forming the question to the rows of the answer.
     """
 

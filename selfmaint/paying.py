@@ -85,7 +85,9 @@ def stretches(decision: Decision) -> dict[str, Stretch]:
     """What became of the insertions of a batch, by relation.
 
     Looking into the view is one scan for all changes: each relation has its share by changes, and
-    of what the source took, by changes that asked. An empty view is no evidence against lookups.
+    of the questions and what they took, by changes that asked. So a change that needs no source
+    counts as a question saved, though a batch asks many keys at once: lookups are also there to
+    spare the source, and stop only where next to none helps. An empty view is no evidence.
     """
     done, skipped = decision.done, decision.task.skipped
     if done is None:
@@ -97,11 +99,12 @@ def stretches(decision: Decision) -> dict[str, Stretch]:
     for name in sorted({tally.relation for tally in met if tally.insert}):
         mine = [tally for tally in met if tally.insert and tally.relation == name]
         count = sum(tally.changes for tally in mine)
-        asked = sum(tally.changes for tally in mine if tally.kind is Kind.MISS)
-        source_cost = decision.cost.seconds * asked / all_asked if asked else 0.0
+        missed = sum(tally.changes for tally in mine if tally.kind is Kind.MISS)
+        share = missed / all_asked if missed else 0.0
+        questions, source_cost = decision.cost.questions * share, decision.cost.seconds * share
         if name in skipped or not decision.files:
-            found[name] = Stretch(skipped=count, asked=asked, source_cost=source_cost)
+            found[name] = Stretch(skipped=count, asked=questions, source_cost=source_cost)
         else:
             lookup_cost = done.seconds * count / total
-            found[name] = Stretch(count, count - asked, lookup_cost, 0, asked, source_cost)
+            found[name] = Stretch(count, count - missed, lookup_cost, 0, questions, source_cost)
     return found

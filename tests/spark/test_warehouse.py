@@ -415,6 +415,7 @@ def test_reports_are_kept(spark: SparkSession, tmp_path: Path) -> None:
         "source_seconds": v.cost.seconds,
         "traditional_seconds": v.traditional.seconds,
         "seconds_saved": 0.0,
+        "notes": [],
     }
 
 
@@ -439,9 +440,8 @@ def test_the_number_of_jobs_does_not_depend_on_the_size(
             "s": spark.range(150_000).select(sf.col("id").alias("y"), sf.col("id").alias("z")),
         }
     )
-    warehouse = Warehouse.open(
-        spark, str(tmp_path), program, source=SimulatedSource(memory, clock=VirtualClock())
-    )
+    source = SimulatedSource(memory, clock=VirtualClock())
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source, lookups="always")
     warehouse.load()
     start, counts = 1_000_000, []
     for size in (10, 1_000, 100_000):
