@@ -1,0 +1,99 @@
+"""The command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.stream import readme, tables
+from bench.stream.results import Run, Settings, targets
+
+QUICK = Settings(scale=0.01, batches=3)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    if options.fill:
+        run = Run.from_json(readme.RESULT.read_text(encoding="utf-8"))
+        readme.README.write_text(readme.filled(run), encoding="utf-8")
+        return 0
+    console = Console(stderr=True)
+    if find_spec("matplotlib") is None:  # better now than after the run
+        console.print("the pictures need matplotlib; `make bench-stream` installs it")
+        return 1
+    found = measured(options, console)
+    if found is None:
+        return 1
+    print(tables.text(found))
+    write(found, options.out)
+    if options.keep:
+        readme.RESULT.write_text(found.to_json(), encoding="utf-8")
+    console.print(f"wrote {options.out} and the .csv, .png and .html beside it")
+    return 0 if options.quick or all(target.is_met for target in targets(found)) else 1
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    default = Settings()
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.stream", description="TPC-H as a living warehouse"
+    )
+    parser.add_argument("--scale", type=float, default=default.scale, help="TPC-H's scale factor")
+    parser.add_argument("--batches", type=int, default=default.batches)
+    parser.add_argument("--skew", type=float, choices=(0.0, 0.8, 1.2), default=default.skew)
+    parser.add_argument("--seed", type=int, default=default.seed)
+    parser.add_argument("--out", type=Path, default=Path("build/bench-stream.json"))
+    parser.add_argument("--cache", type=Path, default=Path("build/tpch"), help="for the data")
+    parser.add_argument("--quick", action="store_true", help="little of it: does it run at all?")
+    parser.add_argument("--keep", action="store_true", help="also make it the committed result")
+    parser.add_argument("--fill", action="store_true", help="fill the README from that; no run")
+    options = parser.parse_args(arguments)
+    if options.scale <= 0 or options.batches < 1:
+        parser.error("--scale and --batches must be positive")
+    return options
+
+
+def measured(options: argparse.Namespace, console: Console) -> Run | None:
+    """The run; None, with an error on the screen, if it found a wrong row or could not be made."""
+    from bench.stream.check import WrongRows
+    from bench.stream.data import MissingGenerator
+    from bench.stream.measure import SPARK, measure
+    from bench.stream.screen import Terminal
+    from cq.diagnostics import SelfmaintError
+    from warehouse.session import session
+
+    settings = Settings(options.scale, options.batches, options.skew, options.seed)
+    if options.quick:
+        settings = replace(QUICK, skew=options.skew, seed=options.seed)
+    terminal = Terminal(console, settings.batches)
+    try:
+        with terminal.running():
+            terminal.stage("Starting Spark")
+            spark = session(app="selfmaint stream", settings=SPARK)
+            found = measure(spark, settings, options.cache, terminal)
+    except (WrongRows, MissingGenerator, SelfmaintError) as error:
+        console.print(f"error: {error}", style="bold red", markup=False)
+        return None
+    spark.stop()
+    return found
+
+
+def write(run: Run, out: Path) -> None:
+    """The JSON, and CSV, PNG and HTML beside it."""
+    from bench.stream import figures  # the only part that needs matplotlib
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(run.to_json(), encoding="utf-8")
+    out.with_suffix(".csv").write_text(run.to_csv(), encoding="utf-8")
+    image = figures.png(run)
+    out.with_suffix(".png").write_bytes(image)
+    out.with_suffix(".html").write_text(figures.html(run, image), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

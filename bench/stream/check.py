@@ -1,0 +1,96 @@
+"""Are the views right? Every plan's every view against the recomputed one, after every batch.
+
+Views are compared by their number of rows and two sums of hashes over all their columns, for all
+plans and views in one aggregation that shuffles nothing. Views that differ are then compared row by
+row. After the last batch all are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from bench.stream.plans import COPIES, difference
+from warehouse.columns import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench.stream.plans import Plan
+
+Place: TypeAlias = tuple[str, str]
+"""A plan and a view."""
+
+
+class WrongRows(AssertionError):
+    """A plan's view is not as recomputed."""
+
+    def __init__(self, plan: str, view: str, batch: int, missing: int, surplus: int) -> None:
+        super().__init__(
+            f"`{view}` is WRONG under the plan `{plan}` after batch {batch}: {missing:,} rows are "
+            f"missing, {surplus:,} are too many"
+        )
+        self.plan, self.view, self.batch = plan, view, batch
+        self.missing, self.surplus = missing, surplus
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Of two views with other rows at least one figure differs, but by a chance of one in 2^64."""
+
+    rows: int
+    sums: tuple[int, int]
+
+
+EMPTY = Fingerprint(0, (0, 0))
+
+
+def fingerprints(tables: Mapping[Place, DataFrame]) -> dict[Place, Fingerprint]:
+    """One job for all of them."""
+    parts = []
+    for (plan, view), table in tables.items():
+        columns = [sf.col(quoted(name)) for name in sorted(table.columns)]
+        hashes = (sf.xxhash64(sf.lit(seed), *columns) for seed in (1, 2))
+        names = (sf.lit(plan).alias("plan"), sf.lit(view).alias("view"))
+        one, two = (h.cast("decimal(38,0)") for h in hashes)
+        parts.append(table.select(*names, one.alias("one"), two.alias("two")))
+    figures = (sf.count(sf.lit(1)), sf.sum("one"), sf.sum("two"))
+    rows = reduce(DataFrame.unionAll, parts).groupBy("plan", "view").agg(*figures).collect()
+    found = {
+        (str(plan), str(view)): Fingerprint(int(count), (int(one), int(two)))
+        for plan, view, count, one, two in rows
+    }
+    return {place: found.get(place, EMPTY) for place in tables}
+
+
+def check(truth: Plan, others: Sequence[Plan], views: Sequence[str], batch: int) -> dict[str, int]:
+    """The rows of every view, if all plans have the same ones.
+
+    Raises:
+        WrongRows: the first view that is not as recomputed.
+    """
+    tables = {(plan.name, view): plan.read(view) for plan in (truth, *others) for view in views}
+    found = fingerprints(tables)
+    for plan in others:
+        for view in views:
+            if found[plan.name, view] != found[truth.name, view]:
+                compare(truth.read(view), plan.read(view), plan.name, view, batch)
+    return {view: found[truth.name, view].rows for view in views}
+
+
+def compare(expected: DataFrame, found: DataFrame, plan: str, view: str, batch: int) -> None:
+    """Row by row.
+
+    Raises:
+        WrongRows: they differ.
+    """
+    copies = sf.col(quoted(COPIES))
+    missing, surplus = sf.greatest(copies, sf.lit(0)), sf.greatest(-copies, sf.lit(0))
+    (row,) = difference(expected, found).agg(sf.sum(missing), sf.sum(surplus)).collect()
+    if row[0] or row[1]:
+        raise WrongRows(plan, view, batch, int(row[0]), int(row[1]))

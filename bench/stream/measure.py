@@ -1,0 +1,148 @@
+"""A run: every batch through every plan, in turn, and every view compared after every batch."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from bench.machine import machine
+from bench.spread import short
+from bench.stream import program
+from bench.stream.changes import Stream, counted
+from bench.stream.check import check, compare
+from bench.stream.data import Size, generated, tables
+from bench.stream.draws import Draws
+from bench.stream.plans import Plan, Recomputed, plans
+from bench.stream.results import (
+    NO_KEYS,
+    SELFMAINT,
+    Asked,
+    Decided,
+    Happened,
+    Kept,
+    Line,
+    Run,
+    Settings,
+    ViewSize,
+)
+from warehouse.sources import DeltaSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPARK: Final = {
+    "spark.driver.memory": "4g",
+    # Leaves more of few cores to the work than Java's usual collector does.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+}
+"""Settings of a session for a run."""
+
+
+class Screen(Protocol):
+    """Where a run shows itself."""
+
+    def stage(self, words: str) -> None:
+        """Something begins."""
+
+    def line(self, batch: int, lines: Sequence[Line], rows: int) -> None:
+        """A batch has ended, and all views are right; so many rows were compared."""
+
+
+def measure(spark: SparkSession, settings: Settings, cache: Path, screen: Screen) -> Run:
+    """Run it.
+
+    Raises:
+        WrongRows: a plan's view was not as recomputed.
+    """
+    with tempfile.TemporaryDirectory(prefix="selfmaint-stream-") as folder:
+        return _measure(spark, settings, cache, screen, Path(folder))
+
+
+def _measure(
+    spark: SparkSession, settings: Settings, cache: Path, screen: Screen, folder: Path
+) -> Run:
+    screen.stage(f"TPC-H at scale factor {settings.scale:g}")
+    keyed, bare = program.with_keys(), program.without_keys()
+    start = tables(spark, generated(settings.scale, cache), keyed)
+    source = DeltaSource.create(spark, str(folder / "source"), start, name="tpch")
+    version = source.version()
+    size = Size.of({name: source.read(name, version) for name in source.relations})
+    everyone, truth = plans(spark, folder, {SELFMAINT: keyed, NO_KEYS: bare}, source)
+    for plan in everyone:
+        screen.stage(f"Loading the views: {plan.name}")
+        plan.load()
+    stream = Stream(spark, keyed, source, size, Draws(settings.seed), settings.skew)
+    record = Record(settings)
+    others = [plan for plan in everyone if plan is not truth]
+    for number in range(1, settings.batches + 1):
+        screen.stage(f"Batch {number}: what happens")
+        batch = stream.next()
+        record.happened(number, counted(batch))
+        source.advance(batch)
+        lines = []
+        # Another plan begins each time, so that none always finds the machine in the same state.
+        turn = number % len(everyone)
+        for plan in everyone[turn:] + everyone[:turn]:
+            screen.stage(f"Batch {number}: {plan.name}")
+            done = plan.apply(batch, number)
+            lines.append(record.done(number, plan, done.seconds, done.views, done.decided))
+        screen.stage(f"Batch {number}: comparing all views")
+        rows = check(truth, others, keyed.views, number)
+        record.compared += len(others) * len(rows)
+        screen.line(number, lines, sum(rows.values()) * len(others))
+    screen.stage("Comparing all views row by row")
+    for view in keyed.views:
+        expected = truth.computed(view, settings.batches)
+        for plan in everyone:
+            compare(expected, plan.read(view), plan.name, view, settings.batches)
+    return record.run(everyone, truth)
+
+
+class Record:
+    """What was seen so far."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.lines: list[Line] = []
+        self.asked: dict[tuple[str, str], Asked] = {}
+        self.decided: Counter[Decided] = Counter()
+        self.changes: list[Happened] = []
+        self.compared = 0
+
+    def happened(self, batch: int, found: dict[str, tuple[int, int]]) -> None:
+        self.changes += (Happened(batch, name, *counts) for name, counts in sorted(found.items()))
+
+    def done(
+        self,
+        batch: int,
+        plan: Plan,
+        seconds: float,
+        views: Sequence[Asked],
+        decided: Sequence[Decided],
+    ) -> Line:
+        for view in views:
+            before = self.asked.get((view.plan, view.view))
+            self.asked[view.plan, view.view] = view if before is None else before + view
+        for each in decided:
+            self.decided[replace(each, changes=0)] += each.changes
+        line = Line.of(batch, plan.name, short(seconds), views)
+        self.lines.append(line)
+        return line
+
+    def run(self, everyone: Sequence[Plan], truth: Recomputed) -> Run:
+        sizes = truth.view_bytes()
+        return Run(
+            self.settings,
+            machine(),
+            tuple(self.changes),
+            tuple(self.lines),
+            tuple(self.asked.values()),
+            tuple(replace(each, changes=count) for each, count in sorted(self.decided.items())),
+            tuple(Kept(plan.name, plan.kept()) for plan in everyone),
+            tuple(ViewSize(view, truth.read(view).count(), size) for view, size in sizes.items()),
+            self.compared,
+        )

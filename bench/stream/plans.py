@@ -1,0 +1,318 @@
+"""Who maintains the views, and how: five plans with the same batches and the same kind of commits.
+
+    selfmaint      looks things up in the view, and asks for what is missing; keys are declared
+    no keys        the same, and nothing is declared
+    traditional    looks nothing up: every insertion is asked, distinct keys once per batch
+    local copies   the traditional plan, but it asks copies of all relations that it keeps itself
+    recompute      computes every view anew and commits the difference
+
+A commit is an append if nothing is deleted, a MERGE otherwise, and none if nothing changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as sf
+
+from bench.stream.recompute import recomputed
+from bench.stream.results import (
+    LOCAL_COPIES,
+    NO_KEYS,
+    RECOMPUTE,
+    SELFMAINT,
+    TRADITIONAL,
+    Asked,
+    Decided,
+)
+from selfmaint.stored import view_spec
+from selfmaint.warehouse import Warehouse
+from warehouse.columns import delta_table, quoted
+from warehouse.sources import Cost, DeltaSource, SimulatedSource, VirtualClock
+from warehouse.sources.protocol import measured
+from warehouse.tables import ViewTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from examples.shop.stream import Batch
+    from selfmaint import Program
+    from selfmaint.report import Report
+    from warehouse.sources import Source
+
+COPIES: Final = "number of copies"
+"""A column that no view has, since names have no spaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a plan did with a batch.
+
+    Args:
+        seconds: from the call to the last commit, by the clock on the wall. What the source
+            computed is in it: it runs on the same machine.
+    """
+
+    seconds: float
+    views: tuple[Asked, ...]
+    decided: tuple[Decided, ...] = ()
+
+
+class Plan(ABC):
+    """A plan and the folder that is its own.
+
+    Args:
+        source: the sources, shared by all plans.
+    """
+
+    name: str
+
+    def __init__(
+        self, name: str, spark: SparkSession, folder: Path, program: Program, source: DeltaSource
+    ) -> None:
+        self.name = name
+        self.spark = spark
+        self.folder = folder
+        self.program = program
+        self.source = source
+
+    @abstractmethod
+    def load(self) -> None:
+        """The views as of the sources' first version."""
+
+    @abstractmethod
+    def apply(self, batch: Batch, number: int) -> Done:
+        """Maintain every view; the sources have the batch already."""
+
+    @abstractmethod
+    def read(self, view: str) -> DataFrame:
+        """A view's rows now."""
+
+    @abstractmethod
+    def kept(self) -> int:
+        """Bytes on disk beyond the view tables."""
+
+
+class Maintained(Plan):
+    """A warehouse of ours.
+
+    Args:
+        lookups: `never` for the traditional plan.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        spark: SparkSession,
+        folder: Path,
+        program: Program,
+        source: DeltaSource,
+        *,
+        lookups: str | None = None,
+    ) -> None:
+        super().__init__(name, spark, folder, program, source)
+        self.lookups = lookups
+        self._open()
+
+    def _open(self) -> None:
+        # Far away, but nobody waits: what questions take is computed from their number.
+        far = SimulatedSource(self.source, clock=VirtualClock())
+        self.warehouse = opened(self.spark, self.folder, self.program, far, self.lookups)
+
+    def load(self) -> None:
+        # The first load is no part of the comparison. Read directly, no view is held in memory.
+        opened(self.spark, self.folder, self.program, self.source, self.lookups).load()
+        self._open()
+
+    def apply(self, batch: Batch, number: int) -> Done:
+        started = time.monotonic()
+        report = self.warehouse.apply(batch, number)
+        return self._done(report, time.monotonic() - started)
+
+    def _done(self, report: Report, seconds: float) -> Done:
+        views = tuple(
+            _asked(self.name, view.view, view.cost, view.inserted, view.deleted)
+            for view in report.views
+        )
+        decided = tuple(
+            Decided(self.name, view.view, c.relation, c.action, str(c.kind), c.rule, c.changes)
+            for view in report.views
+            for c in view.counts
+        )
+        return Done(seconds, views, decided)
+
+    def read(self, view: str) -> DataFrame:
+        return self.warehouse.view(view).read()
+
+    def kept(self) -> int:
+        return size_of(self.folder) - size_of(self.folder / "views")
+
+
+def opened(
+    spark: SparkSession, folder: Path, program: Program, source: Source, lookups: str | None
+) -> Warehouse:
+    """A warehouse that makes lookups or not."""
+    options: dict[str, Any] = {} if lookups is None else {"lookups": lookups}
+    if not options.keys() <= inspect.signature(Warehouse.open).parameters.keys():
+        raise NotImplementedError("this version of `Warehouse` cannot do without lookups")
+    return Warehouse.open(spark, str(folder), program, source=source, **options)
+
+
+class LocalCopies(Maintained):
+    """The traditional plan that asks nobody else, since it keeps a copy of every relation."""
+
+    def __init__(
+        self, name: str, spark: SparkSession, folder: Path, program: Program, source: DeltaSource
+    ) -> None:
+        self.copies = folder / "copies"
+        version = source.version()
+        tables = {relation: source.read(relation, version) for relation in program.relations}
+        own = DeltaSource.create(spark, str(self.copies), tables, name="copies")
+        super().__init__(name, spark, folder / "warehouse", program, own, lookups="never")
+
+    def apply(self, batch: Batch, number: int) -> Done:
+        started = time.monotonic()
+        self.source.advance(batch)
+        report = self.warehouse.apply(batch, number)
+        done = self._done(report, time.monotonic() - started)
+        # What it asks of itself does not travel.
+        alone = tuple(
+            _asked(view.plan, view.view, Cost(), view.inserted, view.deleted) for view in done.views
+        )
+        return replace(done, views=alone)
+
+    def kept(self) -> int:
+        """The newest version of the copies alone, without old files and logs, and the journal."""
+        tables = (self.copies / relation for relation in self.program.relations)
+        return super().kept() + sum(live_bytes(self.spark, table) for table in tables)
+
+
+class Recomputed(Plan):
+    """Every view is computed anew from the sources, and the difference committed."""
+
+    def __init__(
+        self, name: str, spark: SparkSession, folder: Path, program: Program, source: DeltaSource
+    ) -> None:
+        super().__init__(name, spark, folder, program, source)
+        self.tables = {
+            view: ViewTable.create(
+                spark, str(folder / view), view, view_spec(program.view(view)).columns
+            )
+            for view in program.views
+        }
+
+    def load(self) -> None:
+        version = self.source.version()
+        for view, table in self.tables.items():
+            table.replace(table.newest(), version, self.computed(view, version), {})
+
+    def computed(self, view: str, version: int) -> DataFrame:
+        relations = {name: self.source.read(name, version) for name in self.source.relations}
+        return recomputed(self.spark, view, relations)
+
+    def apply(self, batch: Batch, number: int) -> Done:
+        started = time.monotonic()
+        written = {view: self._replace(view, number) for view in self.tables}
+        seconds = time.monotonic() - started
+        return Done(
+            seconds,
+            tuple(
+                _asked(self.name, view, self._sent(view), inserted, deleted)
+                for view, (inserted, deleted) in written.items()
+            ),
+        )
+
+    def _sent(self, view: str) -> Cost:
+        """One question without keys, and the whole view comes back."""
+        rows, size = measured(self.read(view))
+        return Cost(questions=1, rows_sent=rows, bytes_sent=size)
+
+    def _replace(self, view: str, number: int) -> tuple[int, int]:
+        table = self.tables[view]
+        state = table.state()
+        changed = difference(self.computed(view, number), table.read(state.version))
+        changed = changed.localCheckpoint()
+        copies = sf.col(quoted(COPIES))
+        (row,) = changed.agg(sf.count_if(copies > 0), sf.count_if(copies < 0)).collect()
+        inserted, deleted = int(row[0]), int(row[1])
+        rows = changed.drop(COPIES)
+        table.commit(
+            state.version,
+            number,
+            inserts=rows.where(copies > 0) if inserted else None,
+            deletes=rows.where(copies < 0) if deleted else None,
+            info={},
+        )
+        return inserted, deleted
+
+    def read(self, view: str) -> DataFrame:
+        return self.tables[view].read()
+
+    def kept(self) -> int:
+        return 0
+
+    def view_bytes(self) -> dict[str, int]:
+        """What the tables of the views take; it is about the same for every plan."""
+        return {view: live_bytes(self.spark, self.folder / view) for view in self.tables}
+
+
+def difference(expected: DataFrame, found: DataFrame) -> DataFrame:
+    """The rows that differ, with how many copies are missing, or (below zero) too many."""
+    sides = (frame.withColumn(COPIES, sf.lit(n)) for frame, n in ((expected, 1), (found, -1)))
+    there, here = sides
+    copies = sf.sum(quoted(COPIES)).alias(COPIES)
+    rows = there.unionByName(here).groupBy(*map(quoted, found.columns)).agg(copies)
+    return rows.where(sf.col(quoted(COPIES)) != 0)
+
+
+def _asked(plan: str, view: str, cost: Cost, inserted: int, deleted: int) -> Asked:
+    return Asked(
+        plan,
+        view,
+        cost.questions,
+        cost.keys_sent,
+        cost.rows_sent,
+        cost.bytes_sent,
+        inserted,
+        deleted,
+    )
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def live_bytes(spark: SparkSession, table: Path) -> int:
+    """Bytes of the files that hold a Delta table's newest version."""
+    detail = spark.sql(f"DESCRIBE DETAIL {delta_table(str(table))}")
+    (row,) = detail.select("sizeInBytes").collect()
+    return int(row[0])
+
+
+def plans(
+    spark: SparkSession,
+    folder: Path,
+    programs: Mapping[str, Program],
+    source: DeltaSource,
+) -> tuple[tuple[Plan, ...], Recomputed]:
+    """Every plan, each in a folder of its own, and the one that is the truth among them.
+
+    Args:
+        programs: `selfmaint` to the program with keys, `no keys` to the one without.
+    """
+    keyed = programs[SELFMAINT]
+    truth = Recomputed(RECOMPUTE, spark, folder / "recompute", keyed, source)
+    return (
+        Maintained(SELFMAINT, spark, folder / "keys", keyed, source),
+        Maintained(NO_KEYS, spark, folder / "no-keys", programs[NO_KEYS], source),
+        Maintained(TRADITIONAL, spark, folder / "traditional", keyed, source, lookups="never"),
+        LocalCopies(LOCAL_COPIES, spark, folder / "copies", keyed, source),
+        truth,
+    ), truth
