@@ -11,13 +11,12 @@ A commit is an append if nothing is deleted, a MERGE otherwise, and none if noth
 
 from __future__ import annotations
 
-import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as sf
 
@@ -31,6 +30,7 @@ from bench.stream.results import (
     Asked,
     Decided,
 )
+from lookups.payoff import Lookups
 from selfmaint.stored import view_spec
 from selfmaint.warehouse import Warehouse
 from warehouse.columns import delta_table, quoted
@@ -103,7 +103,8 @@ class Maintained(Plan):
     """A warehouse of ours.
 
     Args:
-        lookups: `never` for the traditional plan.
+        lookups: always or never. One that adapts would ask more or less with every change of the
+            machine's speed, and the figures would be others each time.
     """
 
     def __init__(
@@ -114,21 +115,23 @@ class Maintained(Plan):
         program: Program,
         source: DeltaSource,
         *,
-        lookups: str | None = None,
+        lookups: Lookups,
     ) -> None:
         super().__init__(name, spark, folder, program, source)
         self.lookups = lookups
-        self._open()
-
-    def _open(self) -> None:
         # Far away, but nobody waits: what questions take is computed from their number.
-        far = SimulatedSource(self.source, clock=VirtualClock())
-        self.warehouse = opened(self.spark, self.folder, self.program, far, self.lookups)
+        self.far = SimulatedSource(source, clock=VirtualClock())
+        self.warehouse = self._opened(self.far)
+
+    def _opened(self, source: Source) -> Warehouse:
+        return Warehouse.open(
+            self.spark, str(self.folder), self.program, source=source, lookups=self.lookups
+        )
 
     def load(self) -> None:
         # The first load is no part of the comparison. Read directly, no view is held in memory.
-        opened(self.spark, self.folder, self.program, self.source, self.lookups).load()
-        self._open()
+        self._opened(self.source).load()
+        self.warehouse = self._opened(self.far)
 
     def apply(self, batch: Batch, number: int) -> Done:
         started = time.monotonic()
@@ -154,16 +157,6 @@ class Maintained(Plan):
         return size_of(self.folder) - size_of(self.folder / "views")
 
 
-def opened(
-    spark: SparkSession, folder: Path, program: Program, source: Source, lookups: str | None
-) -> Warehouse:
-    """A warehouse that makes lookups or not."""
-    options: dict[str, Any] = {} if lookups is None else {"lookups": lookups}
-    if not options.keys() <= inspect.signature(Warehouse.open).parameters.keys():
-        raise NotImplementedError("this version of `Warehouse` cannot do without lookups")
-    return Warehouse.open(spark, str(folder), program, source=source, **options)
-
-
 class LocalCopies(Maintained):
     """The traditional plan that asks nobody else, since it keeps a copy of every relation."""
 
@@ -174,7 +167,7 @@ class LocalCopies(Maintained):
         version = source.version()
         tables = {relation: source.read(relation, version) for relation in program.relations}
         own = DeltaSource.create(spark, str(self.copies), tables, name="copies")
-        super().__init__(name, spark, folder / "warehouse", program, own, lookups="never")
+        super().__init__(name, spark, folder / "warehouse", program, own, lookups=Lookups.NEVER)
 
     def apply(self, batch: Batch, number: int) -> Done:
         started = time.monotonic()
@@ -307,12 +300,16 @@ def plans(
     Args:
         programs: `selfmaint` to the program with keys, `no keys` to the one without.
     """
-    keyed = programs[SELFMAINT]
+    keyed, bare = programs[SELFMAINT], programs[NO_KEYS]
     truth = Recomputed(RECOMPUTE, spark, folder / "recompute", keyed, source)
+
+    def maintained(name: str, program: Program, lookups: Lookups) -> Maintained:
+        return Maintained(name, spark, folder / name, program, source, lookups=lookups)
+
     return (
-        Maintained(SELFMAINT, spark, folder / "keys", keyed, source),
-        Maintained(NO_KEYS, spark, folder / "no-keys", programs[NO_KEYS], source),
-        Maintained(TRADITIONAL, spark, folder / "traditional", keyed, source, lookups="never"),
-        LocalCopies(LOCAL_COPIES, spark, folder / "copies", keyed, source),
+        maintained(SELFMAINT, keyed, Lookups.ALWAYS),
+        maintained(NO_KEYS, bare, Lookups.ALWAYS),
+        maintained(TRADITIONAL, keyed, Lookups.NEVER),
+        LocalCopies(LOCAL_COPIES, spark, folder / LOCAL_COPIES, keyed, source),
         truth,
     ), truth

@@ -1,0 +1,58 @@
+"""The figures in `bench/README.md`, filled from the committed result."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bench import readme
+from bench.machine import facts
+from bench.readme import README, RESULTS, paragraph
+from bench.spread import amount
+from bench.stream import tables
+from bench.stream.results import LOCAL_COPIES, NO_KEYS, SELFMAINT, TRADITIONAL, Run, targets
+from bench.stream.tables import in_bytes
+from bench.tables import markdown
+
+__all__ = ["README", "RESULT", "block", "filled", "summary"]
+
+RESULT: Final = RESULTS / "stream.json"
+
+
+def filled(run: Run) -> str:
+    """The README with the run's figures in it."""
+    return readme.filled("stream", block(run))
+
+
+def block(run: Run) -> str:
+    """What was found, in sentences and tables."""
+    parts = (
+        ("What was to be reached", tables.reached(run)),
+        ("All batches and views together", tables.overall(run)),
+        ("Seconds a batch: median and quartiles", tables.seconds(run)),
+        ("Against the other plans, batch by batch", tables.speed_ups(run)),
+        ("By view", tables.views(run)),
+        ("Who decided: changes by verdict and rule, all views together", tables.verdicts(run)),
+        ("The stream", tables.changes(run)),
+    )
+    written = (f"**{title}**\n\n{markdown(table)}" for title, table in parts)
+    return "\n\n".join([summary(run), *written])
+
+
+def summary(run: Run) -> str:
+    settings = run.settings
+    met = [target.is_met for target in targets(run)]
+    rows, size = sum(v.rows for v in run.views), sum(v.bytes for v in run.views)
+    slow = run.speed_up(SELFMAINT, TRADITIONAL, 2000)
+    fast = run.speed_up(SELFMAINT, TRADITIONAL, 20)
+    asked = run.total(SELFMAINT, "keys") / max(1, run.total(TRADITIONAL, "keys"))
+    return paragraph(f"""
+        Scale factor {settings.scale:g}, {settings.batches} batches, skew {settings.skew:g}, seed
+        {settings.seed}; {facts(run.machine)}. {sum(met)} of {len(met)} targets are met. The
+        {len(run.views)} views hold {rows:,} rows in {in_bytes(size)} after the last batch;
+        {run.compared:,} comparisons with recomputation found no wrong row. With keys, selfmaint
+        asks for {run.total(SELFMAINT, "keys"):,} keys, {asked:.1%} of the traditional plan's
+        {run.total(TRADITIONAL, "keys"):,}; without keys for {run.total(NO_KEYS, "keys"):,}.
+        Beyond the views it keeps {in_bytes(run.bytes_kept(SELFMAINT))}; local copies take
+        {in_bytes(run.bytes_kept(LOCAL_COPIES))}. Where a question takes 2,000 ms, the traditional
+        plan takes {amount(slow.median)} times as long for a batch, where it takes 20 ms,
+        {amount(fast.median)} times.""")
