@@ -41,7 +41,7 @@ SPARK_TEST = $(BIN)/python -m pytest -m '$(SPARK_TESTS)' --durations=5 --duratio
 
 .DEFAULT_GOAL := help
 .PHONY: help setup spark test test-pure test-spark test-cluster test-connect check format
-.PHONY: demo bench bench-paper mutants wheel lock clean
+.PHONY: demo bench bench-paper bench-stream mutants wheel lock clean
 
 help: ## show this list
 	@echo "Targets (make TARGET [ARGS=...]):"
@@ -88,6 +88,10 @@ bench-paper: spark ## Huyn's experiment, here and on Spark: JSON, CSV, PNG and H
 	@$(BIN)/python -m bench.paper $(ARGS)
 	@$(BIN)/python -m bench.paper.on_spark $(ARGS)
 
+bench-stream: SF = 0.1
+bench-stream: spark ## TPC-H as a living warehouse (SF=1: the published size): JSON, CSV, PNG and HTML into build/
+	@$(BIN)/python -m bench.stream --scale $(SF) $(ARGS)
+
 mutants: setup ## break the rules one at a time and show that the tests notice (ARGS=--spark: those on Spark)
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
@@ -98,8 +102,8 @@ lock: ## pin the newest versions that pyproject.toml allows in constraints.txt
 	$(need_python)
 	@echo "Resolving the newest versions ..."
 	@rm -rf .lock && $(PYTHON) -m venv .lock
-	@.lock/bin/python $(PIP) install '.[dev,spark,demo]'
-	@{ echo "# Every package that '.[dev,spark,demo]' installs. Written by 'make lock'; do not edit."; \
+	@.lock/bin/python $(PIP) install '.[dev,spark,demo,bench]'
+	@{ echo "# Every package that '.[dev,spark,demo,bench]' installs. Written by 'make lock'; do not edit."; \
 	   .lock/bin/python $(PIP) freeze --exclude selfmaint; } > .lock/constraints.txt
 	@mv .lock/constraints.txt constraints.txt && rm -rf .lock
 	@echo "Wrote constraints.txt; 'make setup' installs it."
@@ -120,7 +124,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) ..."
 	@test "$(HOME_OF_VENV)" = "$(CURDIR)" || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python $(PIP) install --constraint constraints.txt hatchling
-	@$(BIN)/python $(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,spark,demo]'
+	@$(BIN)/python $(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,spark,demo,bench]'
 	@echo "$(CURDIR)" > $(STAMP)
 
 $(SPARK_STAMP): $(STAMP) warehouse/jars.py warehouse/java.py warehouse/versions.py

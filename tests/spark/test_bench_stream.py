@@ -1,0 +1,95 @@
+"""TPC-H as a living warehouse, small: all plans have the recomputed rows, and figures come out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench.stream import tables
+from bench.stream.check import WrongRows, check
+from bench.stream.data import MissingGenerator, generated
+from bench.stream.measure import SPARK, measure
+from bench.stream.results import PLANS, RECOMPUTE, SELFMAINT, TRADITIONAL, Line, Run, Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.slow
+
+SETTINGS = Settings(scale=0.001, batches=2)
+
+
+class Quiet:
+    """A screen that keeps what it is shown."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def stage(self, words: str) -> None: ...
+
+    def line(self, batch: int, lines: Sequence[Line], rows: int) -> None:
+        assert {line.plan for line in lines} == set(PLANS)
+        assert rows
+        self.batches.append(batch)
+
+
+@pytest.fixture(scope="module")
+def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    cache = tmp_path_factory.mktemp("tpch")
+    try:
+        generated(SETTINGS.scale, cache)
+    except MissingGenerator as error:
+        pytest.skip(str(error))
+    screen = Quiet()
+    for key, value in SPARK.items():
+        spark.conf.set(key, value)
+    try:
+        found = measure(spark, SETTINGS, cache, screen)
+    finally:
+        for key in SPARK:
+            spark.conf.unset(key)
+    assert screen.batches == [1, 2]
+    return found
+
+
+def test_every_plan_is_compared_after_every_batch(run: Run) -> None:
+    assert run.compared == SETTINGS.batches * len(run.views) * (len(PLANS) - 1)
+    assert all(view.rows for view in run.views)
+
+
+def test_all_plans_write_the_same_rows(run: Run) -> None:
+    for batch in (1, 2):
+        written = {(x.inserted - x.deleted) for x in run.lines if x.batch == batch}
+        assert len(written) == 1
+
+
+def test_who_asks_whom(run: Run) -> None:
+    assert run.total(SELFMAINT, "keys") < run.total(TRADITIONAL, "keys")
+    assert run.total(RECOMPUTE, "questions") == SETTINGS.batches * len(run.views)
+    assert Run.from_json(run.to_json()) == run
+    assert "MISSED" in tables.text(run)  # so small, a journal is larger than copies
+
+
+class Given:
+    """A plan with one view."""
+
+    def __init__(self, name: str, rows: DataFrame) -> None:
+        self.name, self.rows = name, rows
+
+    def read(self, view: str) -> DataFrame:
+        return self.rows
+
+
+def test_one_wrong_row_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
+    truth = Given("truth", spark.createDataFrame([(1, "a"), (2, "b")], "x int, y string"))
+    same = Given("same", spark.createDataFrame([(2, "b"), (1, "a")], "x int, y string"))
+    assert check(truth, [same], ["v"], 1) == {"v": 2}  # type: ignore[arg-type, list-item]
+    other = Given("other", spark.createDataFrame([(2, "b"), (1, "b")], "x int, y string"))
+    with pytest.raises(WrongRows) as wrong:
+        check(truth, [same, other], ["v"], 7)  # type: ignore[arg-type, list-item]
+    assert (wrong.value.plan, wrong.value.missing, wrong.value.surplus) == ("other", 1, 1)
+    assert "after batch 7" in str(wrong.value)
