@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from html import escape
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
@@ -141,21 +142,26 @@ def _draw_bytes(axes: Axes, run: Run) -> None:
     axes.set_xscale("log")
     most = max(n for part in parts.values() for n in part.values())
     axes.set_xlim(least, most * 20)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: tables.in_bytes(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(_power_of_ten))
     axes.set_yticks(range(len(parts)), list(parts), rotation=90, va="center")
     axes.set_ylim(len(parts) - 0.5, -0.5)
     axes.set_xlabel("bytes, all batches; each step is ten times the last")
     _finish(axes, "What travels, and what is kept?")
 
 
+def _power_of_ten(value: float, _: object) -> str:
+    """In bytes without digits that say nothing: 1 MB, not 1.00 MB."""
+    number, unit = tables.in_bytes(value).split()
+    return f"{float(number):g} {unit}"
+
+
 def _draw_verdicts(axes: Axes, run: Run) -> None:
+    by_plan = {plan: tables.kinds(run, plan) for plan in (SELFMAINT, NO_KEYS)}
+    relations = sorted({relation for found in by_plan.values() for relation in found})
     rows = [
-        (f"{relation}, {plan}", counts)
-        for relation, plan, counts in sorted(
-            (relation, plan, counts)
-            for plan in (SELFMAINT, NO_KEYS)
-            for relation, counts in tables.kinds(run, plan).items()
-        )
+        (f"{relation}, {plan}", found.get(relation, Counter()))
+        for relation in relations
+        for plan, found in by_plan.items()
     ]
     lefts = [0.0] * len(rows)
     for kind, colour in KINDS.items():

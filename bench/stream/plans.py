@@ -178,7 +178,7 @@ class LocalCopies(Maintained):
         alone = tuple(
             _asked(view.plan, view.view, Cost(), view.inserted, view.deleted) for view in done.views
         )
-        return replace(done, views=alone)
+        return replace(done, views=alone, decided=())  # the verdicts are the traditional plan's
 
     def kept(self) -> int:
         """The newest version of the copies alone, without old files and logs, and the journal."""

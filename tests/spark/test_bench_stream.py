@@ -10,12 +10,10 @@ import pytest
 from bench.stream import tables
 from bench.stream.check import WrongRows, check
 from bench.stream.data import MissingGenerator, generated
-from bench.stream.measure import SPARK, measure
+from bench.stream.measure import measure
 from bench.stream.results import PLANS, RECOMPUTE, SELFMAINT, TRADITIONAL, Line, Run, Settings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.slow
@@ -45,13 +43,7 @@ def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
     except MissingGenerator as error:
         pytest.skip(str(error))
     screen = Quiet()
-    for key, value in SPARK.items():
-        spark.conf.set(key, value)
-    try:
-        found = measure(spark, SETTINGS, cache, screen)
-    finally:
-        for key in SPARK:
-            spark.conf.unset(key)
+    found = measure(spark, SETTINGS, cache, screen)
     assert screen.batches == [1, 2]
     return found
 
@@ -84,7 +76,7 @@ class Given:
         return self.rows
 
 
-def test_one_wrong_row_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
+def test_one_wrong_row_is_noticed(spark: SparkSession) -> None:
     truth = Given("truth", spark.createDataFrame([(1, "a"), (2, "b")], "x int, y string"))
     same = Given("same", spark.createDataFrame([(2, "b"), (1, "a")], "x int, y string"))
     assert check(truth, [same], ["v"], 1) == {"v": 2}  # type: ignore[arg-type, list-item]
