@@ -41,7 +41,7 @@ SPARK_TEST = $(BIN)/python -m pytest -m '$(SPARK_TESTS)' --durations=5 --duratio
 
 .DEFAULT_GOAL := help
 .PHONY: help setup spark test test-pure test-spark test-cluster test-connect check format
-.PHONY: demo bench bench-paper bench-stream mutants wheel lock clean
+.PHONY: demo bench bench-paper bench-stream bench-growth mutants wheel lock clean
 
 help: ## show this list
 	@echo "Targets (make TARGET [ARGS=...]):"
@@ -79,10 +79,14 @@ demo: spark ## decide a few changes, then maintain a shop's views on Spark, with
 	@$(BIN)/python -m examples.demo
 	@$(BIN)/python -m examples.shop $(ARGS)
 
-bench: spark ## measure, write JSON, compare with an earlier JSON; then batches on Spark
+bench: spark ## speed of compiler and runtime, with JSON; then the three benchmarks in short
 	@$(BIN)/python -m tests.bench $(ARGS)
 	@$(BIN)/python -m tests.bench.runtime
 	@$(BIN)/python -m tests.bench.runtime --million --out build/bench-million.json
+	@$(BIN)/python -m bench.paper --quick --out build/short/paper.json
+	@$(BIN)/python -m bench.paper.on_spark --quick --out build/short/paper-spark.json
+	@$(BIN)/python -m bench.stream --quick --out build/short/stream.json
+	@$(BIN)/python -m bench.growth --quick --out build/short/growth.json
 
 bench-paper: spark ## Huyn's experiment, here and on Spark: JSON, CSV, PNG and HTML into build/
 	@$(BIN)/python -m bench.paper $(ARGS)
@@ -91,6 +95,9 @@ bench-paper: spark ## Huyn's experiment, here and on Spark: JSON, CSV, PNG and H
 bench-stream: SF = 0.1
 bench-stream: spark ## TPC-H as a living warehouse (SF=1: the published size): JSON, CSV, PNG and HTML into build/
 	@$(BIN)/python -m bench.stream --scale $(SF) $(ARGS)
+
+bench-growth: spark ## what a batch costs as things grow: JSON, CSV, PNG and HTML into build/
+	@$(BIN)/python -m bench.growth $(ARGS)
 
 mutants: setup ## break the rules one at a time and show that the tests notice (ARGS=--spark: those on Spark)
 	@$(BIN)/python -m tests.mutants $(ARGS)

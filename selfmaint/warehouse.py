@@ -33,6 +33,7 @@ from selfmaint.report import Report, ViewReport, report_columns
 from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
 from warehouse.batches import checked
 from warehouse.columns import quoted, struct_type
+from warehouse.difference import COPIES, difference
 from warehouse.requirements import require
 from warehouse.sources import Cost, LoaderSource, Source, TableSource, ask, read_join, whole
 from warehouse.tables import Commit, Place, State, Store, ViewTable
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = 20
 """How many differing rows `verify` shows."""
-
-COPIES: Final = "number of copies"
-"""A column that no view has, since names have no spaces."""
 
 
 @dataclass(frozen=True)
@@ -413,12 +411,10 @@ class Warehouse:
         if state.batch is None:
             raise RuntimeStateError("RT401", f"view `{name}` was not loaded yet", "run `load()`")
         found = stored.table.read(state.version)
-        sides = ((self._recomputed(stored, state.batch), 1), (found, -1))
-        expected, there = (rows.withColumn(COPIES, sf.lit(n)) for rows, n in sides)
-        copies, columns = sf.col(quoted(COPIES)), map(quoted, found.columns)
-        rows = expected.unionByName(there).groupBy(*columns).agg(sf.sum(copies).alias(COPIES))
+        rows = difference(self._recomputed(stored, state.batch), found)
+        copies = sf.col(quoted(COPIES))
         word = sf.when(copies > 0, "missing").otherwise("surplus")
-        differing = rows.where(copies != 0).withColumn("difference", word).localCheckpoint()
+        differing = rows.withColumn("difference", word).localCheckpoint()
         total = sf.sum(sf.abs(copies)).alias("total")
         counts = {
             row["difference"]: row["total"]

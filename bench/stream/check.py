@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from bench.stream.plans import COPIES, difference
 from warehouse.columns import quoted
+from warehouse.difference import COPIES, difference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
@@ -34,6 +34,7 @@ from lookups.payoff import Lookups
 from selfmaint.stored import view_spec
 from selfmaint.warehouse import Warehouse
 from warehouse.columns import delta_table, quoted
+from warehouse.difference import COPIES, difference
 from warehouse.sources import Cost, DeltaSource, SimulatedSource, VirtualClock
 from warehouse.sources.protocol import measured
 from warehouse.tables import ViewTable
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from selfmaint import Program
     from selfmaint.report import Report
     from warehouse.sources import Source
-
-COPIES: Final = "number of copies"
-"""A column that no view has, since names have no spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,15 +251,6 @@ class Recomputed(Plan):
     def view_bytes(self) -> dict[str, int]:
         """What the tables of the views take; it is about the same for every plan."""
         return {view: live_bytes(self.spark, self.folder / view) for view in self.tables}
-
-
-def difference(expected: DataFrame, found: DataFrame) -> DataFrame:
-    """The rows that differ, with how many copies are missing, or (below zero) too many."""
-    sides = (frame.withColumn(COPIES, sf.lit(n)) for frame, n in ((expected, 1), (found, -1)))
-    there, here = sides
-    copies = sf.sum(quoted(COPIES)).alias(COPIES)
-    rows = there.unionByName(here).groupBy(*map(quoted, found.columns)).agg(copies)
-    return rows.where(sf.col(quoted(COPIES)) != 0)
 
 
 def _asked(plan: str, view: str, cost: Cost, inserted: int, deleted: int) -> Asked:

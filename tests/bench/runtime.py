@@ -56,7 +56,7 @@ class Sizes:
     warming: int
 
 
-FULL = Sizes(500_000, 5_000_000, 10_000, 9, 4)
+FULL = Sizes(500_000, 5_000_000, 10_000, 7, 3)
 QUICK = Sizes(500, 2_000, 50, 2, 1)
 MILLION = Sizes(0, 10_000_000, 1_000_000, 1, 0)
 

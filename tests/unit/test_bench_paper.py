@@ -11,8 +11,11 @@ import pytest
 from bench.paper import readme, tables
 from bench.paper.experiment import MIXES, VIEW, Meter, Mix, Price, question_for
 from bench.paper.measure import Stream, WrongRows
+from bench.paper.on_spark.results import RESULT as RESULT_ON_SPARK
+from bench.paper.on_spark.results import Run as SparkRun
 from bench.paper.plans import kinds_of
 from bench.paper.results import PAPER, Parameters, Run, targets
+from bench.readme import filled as fill_block
 from bench.spread import Spread
 from lookups.maintain import ask
 from lookups.verdict import Kind
@@ -111,3 +114,32 @@ def test_pictures(committed: Run) -> None:
     assert "data:image/png;base64," in page
     assert all(address not in page for address in ("http://", "https://", 'src="/'))
     assert page.count("<table>") == 3 + len(tables.batch_sizes(committed))
+
+
+# On Spark
+
+
+@pytest.fixture(scope="module")
+def on_spark() -> SparkRun:
+    return SparkRun.from_json(RESULT_ON_SPARK.read_text(encoding="utf-8"))
+
+
+def test_a_run_on_spark_reads_back(on_spark: SparkRun) -> None:
+    assert SparkRun.from_json(on_spark.to_json()) == on_spark
+    assert len(on_spark.to_csv().splitlines()) == 1 + len(on_spark.cells)
+    shares = [(cell.p_vdu, cell.p_vsm) for cell in on_spark.cells if cell.rho == 1]
+    assert shares == [(0, 0), (0, 0), (0.9, 0.9), (0.5, 0.5)]
+    assert all(cell.ours_asked <= cell.asked for cell in on_spark.cells)
+
+
+def test_the_readme_says_what_was_measured_on_spark(on_spark: SparkRun) -> None:
+    text = readme.README.read_text(encoding="utf-8")
+    said = "run `python -m bench.paper.on_spark --fill`"
+    assert fill_block("paper-spark", on_spark.block()) == text, said
+
+
+def test_pictures_of_a_run_on_spark(on_spark: SparkRun) -> None:
+    figures = pytest.importorskip("bench.paper.on_spark.figures", exc_type=ImportError)
+    image = figures.png(on_spark)
+    assert image.startswith(b"\x89PNG")
+    assert figures.html(on_spark, image).count("<table>") == 1
