@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.files import write
 from bench.stream import readme, tables
 from bench.stream.results import Run, Settings, targets
 
@@ -30,11 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = measured(options, console)
     if found is None:
         return 1
+    from bench.stream import figures  # the only part that needs matplotlib
+
     print(tables.text(found))
-    write(found, options.out)
+    image = figures.png(found)
+    page = figures.html(found, image)
+    said = write(options.out, json=found.to_json(), csv=found.to_csv(), png=image, html=page)
     if options.keep:
         readme.RESULT.write_text(found.to_json(), encoding="utf-8")
-    console.print(f"wrote {options.out} and the .csv, .png and .html beside it")
+    console.print(said)
     return 0 if options.quick or all(target.is_met for target in targets(found)) else 1
 
 
@@ -81,18 +86,6 @@ def measured(options: argparse.Namespace, console: Console) -> Run | None:
         return None
     spark.stop()
     return found
-
-
-def write(run: Run, out: Path) -> None:
-    """The JSON, and CSV, PNG and HTML beside it."""
-    from bench.stream import figures  # the only part that needs matplotlib
-
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(run.to_json(), encoding="utf-8")
-    out.with_suffix(".csv").write_text(run.to_csv(), encoding="utf-8")
-    image = figures.png(run)
-    out.with_suffix(".png").write_bytes(image)
-    out.with_suffix(".html").write_text(figures.html(run, image), encoding="utf-8")
 
 
 if __name__ == "__main__":
