@@ -31,10 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = measured(options, console)
     if found is None:
         return 1
-    print(tables.text(found))
-
     from bench.stream import figures  # the only part that needs matplotlib
 
+    print(tables.text(found))
     image = figures.png(found)
     page = figures.html(found, image)
     said = write(options.out, json=found.to_json(), csv=found.to_csv(), png=image, html=page)
