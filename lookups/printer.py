@@ -168,7 +168,15 @@ def _vdu(step: Step, names: Names) -> list[str]:
     tests += [print_contradiction(contradiction, names) for contradiction in step.contradictions]
     if tests:
         return tests
-    return ["never" if step.rule is Rule.INSERT_NEVER else "not looked up: the key is new"]
+    if step.rule is Rule.INSERT_NEVER:
+        return ["never"]
+    return [f"not looked up: the key is new{_unless(step, names)}"]
+
+
+def _unless(step: Step, names: Names) -> str:
+    """Where an exposed key is looked up after all."""
+    columns = " or ".join(names.ref(Given(position)) for position in step.key)
+    return f", unless {columns} is NULL" if columns else ""
 
 
 def print_contradiction(contradiction: Contradiction, names: Names) -> str:
@@ -184,7 +192,7 @@ def _vsm(step: Step, names: Names) -> list[str]:
         case Rule.DELETE_EXPOSED | Rule.DELETE_KEY | Rule.INSERT_ALONE:
             return ["always"]
         case Rule.INSERT_HIDDEN if step.vdu is None and not step.contradictions:
-            return ["never"]
+            return [f"never{_unless(step, names)}"]
         case Rule.DELETE_HIDDEN | Rule.INSERT_HIDDEN:
             return ["same as VDU"]
         case Rule.INSERT_NEVER:
