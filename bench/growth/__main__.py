@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import track
 
 from bench import readme
+from bench.command import parser
 from bench.files import write
 from bench.growth import figures
 from bench.growth.experiment import AXES, QUICK, measure
@@ -20,16 +19,10 @@ from warehouse.session import session
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.growth", description="How the cost of a batch grows"
-    )
-    parser.add_argument("--out", type=Path, default=Path("build/bench-growth.json"))
-    parser.add_argument("--quick", action="store_true", help="little of it: does it run at all?")
-    parser.add_argument("--only", choices=list(AXES), help="one axis")
-    parser.add_argument("--rounds", type=int, default=3, help="batches at each point")
-    parser.add_argument("--keep", action="store_true", help="also make it the committed result")
-    parser.add_argument("--fill", action="store_true", help="fill the README from that; no run")
-    options = parser.parse_args(arguments)
+    taken = parser("bench.growth", "How the cost of a batch grows", "build/bench-growth.json")
+    taken.add_argument("--only", choices=list(AXES), help="one axis")
+    taken.add_argument("--rounds", type=int, default=3, help="batches at each point")
+    options = taken.parse_args(arguments)
     if options.fill:
         run = Run.from_json(RESULT.read_text(encoding="utf-8"))
         readme.README.write_text(readme.filled("growth", run.block()), encoding="utf-8")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import track
 
+from bench.command import parser
 from bench.files import write
 from bench.paper import figures, readme, tables
 from bench.paper.measure import FULL, QUICK, measure
@@ -17,12 +16,8 @@ from bench.paper.results import Run, targets
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.paper", description="Huyn's experiment")
-    parser.add_argument("--out", type=Path, default=Path("build/bench-paper.json"))
-    parser.add_argument("--quick", action="store_true", help="little of it: does it run at all?")
-    parser.add_argument("--keep", action="store_true", help="also make it the committed result")
-    parser.add_argument("--fill", action="store_true", help="fill the README from that; no run")
-    options = parser.parse_args(arguments)
+    taken = parser("bench.paper", "Huyn's experiment", "build/bench-paper.json")
+    options = taken.parse_args(arguments)
     if options.fill:
         run = Run.from_json(readme.RESULT.read_text(encoding="utf-8"))
         readme.README.write_text(readme.filled(run), encoding="utf-8")

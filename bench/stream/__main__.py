@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.command import parser
 from bench.files import write
 from bench.stream import readme, tables
 from bench.stream.results import Run, Settings, targets
@@ -45,21 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     default = Settings()
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.stream", description="TPC-H as a living warehouse"
-    )
-    parser.add_argument("--scale", type=float, default=default.scale, help="TPC-H's scale factor")
-    parser.add_argument("--batches", type=int, default=default.batches)
-    parser.add_argument("--skew", type=float, choices=(0.0, 0.8, 1.2), default=default.skew)
-    parser.add_argument("--seed", type=int, default=default.seed)
-    parser.add_argument("--out", type=Path, default=Path("build/bench-stream.json"))
-    parser.add_argument("--cache", type=Path, default=Path("build/tpch"), help="for the data")
-    parser.add_argument("--quick", action="store_true", help="little of it: does it run at all?")
-    parser.add_argument("--keep", action="store_true", help="also make it the committed result")
-    parser.add_argument("--fill", action="store_true", help="fill the README from that; no run")
-    options = parser.parse_args(arguments)
+    taken = parser("bench.stream", "TPC-H as a living warehouse", "build/bench-stream.json")
+    taken.add_argument("--scale", type=float, default=default.scale, help="TPC-H's scale factor")
+    taken.add_argument("--batches", type=int, default=default.batches)
+    taken.add_argument("--skew", type=float, choices=(0.0, 0.8, 1.2), default=default.skew)
+    taken.add_argument("--seed", type=int, default=default.seed)
+    taken.add_argument("--cache", type=Path, default=Path("build/tpch"), help="for the data")
+    options = taken.parse_args(arguments)
     if options.scale <= 0 or options.batches < 1:
-        parser.error("--scale and --batches must be positive")
+        taken.error("--scale and --batches must be positive")
     return options
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -20,8 +20,6 @@ from warehouse.difference import COPIES, difference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from bench.stream.plans import Plan
 
 Place: TypeAlias = tuple[str, str]
 """A plan and a view."""
@@ -68,7 +66,15 @@ def fingerprints(tables: Mapping[Place, DataFrame]) -> dict[Place, Fingerprint]:
     return {place: found.get(place, EMPTY) for place in tables}
 
 
-def check(truth: Plan, others: Sequence[Plan], views: Sequence[str], batch: int) -> dict[str, int]:
+class Kept(Protocol):
+    """Somebody's views."""
+
+    name: str
+
+    def read(self, view: str) -> DataFrame: ...
+
+
+def check(truth: Kept, others: Sequence[Kept], views: Sequence[str], batch: int) -> dict[str, int]:
     """The rows of every view, if all plans have the same ones.
 
     Raises:

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from bench.machine import facts
@@ -48,9 +49,9 @@ KINDS: Final = {
 
 def png(run: Run) -> bytes:
     """Keys asked, seconds a batch, bytes, and who decided."""
-    figure = Figure(figsize=(16, 11), dpi=90, layout="constrained")
+    layout = ConstrainedLayoutEngine(h_pad=0.15, w_pad=0.15)
+    figure = Figure(figsize=(16, 11), dpi=90, layout=layout)
     figure.suptitle(TITLE, fontsize=16, fontweight="bold")
-    figure.get_layout_engine().set(h_pad=0.15, w_pad=0.15)  # type: ignore[union-attr,call-arg]
     (keys, seconds), (sizes, verdicts) = figure.subplots(2, 2)
     _draw_keys(keys, run)
     _draw_seconds(seconds, run)

@@ -6,7 +6,7 @@ Nothing here is shared with the product, so that both cannot be wrong in the sam
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,5 +48,6 @@ QUERIES: Final[Mapping[str, str]] = {
 def recomputed(spark: SparkSession, view: str, relations: Mapping[str, DataFrame]) -> DataFrame:
     """The view's rows; each once, since every view shows the key of the rows that it lists."""
     text = QUERIES[view]
-    used = {name: frame for name, frame in relations.items() if f"{{{name}}}" in text}
-    return spark.sql(text, **used)  # type: ignore[arg-type]  # frames may stand for tables
+    # Frames may stand for tables. They come by name, as anything else may.
+    used: dict[str, Any] = {n: frame for n, frame in relations.items() if f"{{{n}}}" in text}
+    return spark.sql(text, **used)

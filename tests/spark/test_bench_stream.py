@@ -9,7 +9,6 @@ import pytest
 
 from bench.stream import tables
 from bench.stream.check import WrongRows, check
-from bench.stream.data import MissingGenerator, generated
 from bench.stream.measure import measure
 from bench.stream.results import PLANS, RECOMPUTE, SELFMAINT, TRADITIONAL, Line, Run, Settings
 
@@ -38,10 +37,6 @@ class Quiet:
 @pytest.fixture(scope="module")
 def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("tpch")
-    try:
-        generated(SETTINGS.scale, cache)
-    except MissingGenerator as error:
-        pytest.skip(str(error))
     screen = Quiet()
     found = measure(spark, SETTINGS, cache, screen)
     assert screen.batches == [1]
@@ -77,9 +72,9 @@ class Given:
 def test_one_wrong_row_is_noticed(spark: SparkSession) -> None:
     truth = Given("truth", spark.createDataFrame([(1, "a"), (2, "b")], "x int, y string"))
     same = Given("same", spark.createDataFrame([(2, "b"), (1, "a")], "x int, y string"))
-    assert check(truth, [same], ["v"], 1) == {"v": 2}  # type: ignore[arg-type, list-item]
+    assert check(truth, [same], ["v"], 1) == {"v": 2}
     other = Given("other", spark.createDataFrame([(2, "b"), (1, "b")], "x int, y string"))
     with pytest.raises(WrongRows) as wrong:
-        check(truth, [same, other], ["v"], 7)  # type: ignore[arg-type, list-item]
+        check(truth, [same, other], ["v"], 7)
     assert (wrong.value.plan, wrong.value.missing, wrong.value.surplus) == ("other", 1, 1)
     assert "after batch 7" in str(wrong.value)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import track
 
 from bench import readme
+from bench.command import parser
 from bench.files import write
 from bench.paper.on_spark import figures
 from bench.paper.on_spark.measure import FULL, QUICK, measure
@@ -21,15 +20,13 @@ from warehouse.session import session
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.paper.on_spark", description="Huyn's experiment on Spark and Delta"
+    taken = parser(
+        "bench.paper.on_spark",
+        "Huyn's experiment on Spark and Delta",
+        "build/bench-paper-spark.json",
     )
-    parser.add_argument("--out", type=Path, default=Path("build/bench-paper-spark.json"))
-    parser.add_argument("--quick", action="store_true", help="little of it: does it run at all?")
-    parser.add_argument("--repetitions", type=int, default=FULL.repetitions)
-    parser.add_argument("--keep", action="store_true", help="also make it the committed result")
-    parser.add_argument("--fill", action="store_true", help="fill the README from that; no run")
-    options = parser.parse_args(arguments)
+    taken.add_argument("--repetitions", type=int, default=FULL.repetitions)
+    options = taken.parse_args(arguments)
     if options.fill:
         run = Run.from_json(RESULT.read_text(encoding="utf-8"))
         readme.README.write_text(readme.filled("paper-spark", run.block()), encoding="utf-8")

@@ -116,6 +116,13 @@ def test_insertion_with_null_in_the_key_is_looked_up_like_one_without_a_key() ->
     assert asked(found, [(3,)], (4, 7)) == []
 
 
+def test_insertion_of_a_row_that_is_there_changes_nothing() -> None:
+    """It is not effective, and no lookup shows that where a key is exposed; its rows do."""
+    text = ".decl r(k: long, x: long) key(k)  v(K, X, Z) :- r(K, X), s(X, Z), K > 0."
+    verdict = plan(text).decide([(4, 1, 5)], (4, 1))
+    assert (verdict.kind, verdict.inserts) == ("unaffected", frozenset())
+
+
 def test_deletion_with_null_in_the_key_is_a_miss() -> None:
     """Keys do not tell rows with NULL apart, so another row may show the same."""
     text = ".decl r(k: long, x: long, h: long) key(k) v(K, X) :- r(K, X, _), s(X)."
