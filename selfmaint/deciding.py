@@ -130,7 +130,8 @@ def decide(
         costs.append(found.cost)
         return found.frame
 
-    # Delta lists the files once more to have them counted: beside the lookups, which take longer.
+    # Delta computes a table's state anew after each commit to count its files, and the lookups need
+    # that state as well, but not at once: so it is done while they are being prepared.
     inheriting = inheritable_thread_target(spark)
     with clock.stage("decide"), ThreadPoolExecutor(1) as beside:
         files = beside.submit(inheriting(stored.table.files))
@@ -141,7 +142,7 @@ def decide(
             answer,
             by_slices=task.by_slices,
             skipped=task.skipped,
-            reading=lambda part: read.append(beside.submit(inheriting(part.inputFiles))),
+            reading=lambda scanned: read.append(beside.submit(inheriting(scanned.inputFiles))),
         )
     others = {name: c for name, c in changes.items() if name not in stored.relations}
     counts = (*verdicts(done.counts), *unused(others))

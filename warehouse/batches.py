@@ -7,7 +7,7 @@ declared key no two inserted and no two deleted rows share that key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ from cq.schema import Relation
 from warehouse.columns import check_columns, quoted, struct_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 CHANGE: Final = "change"
@@ -120,50 +120,54 @@ def _counts(
 ) -> dict[str, dict[str, int]]:
     """Per relation, how many changes there are, and how many are wrong in which way; one job."""
     from pyspark.sql import DataFrame
-    from pyspark.sql import functions as sf
 
     if not kept:
         return {}
-    names, parts = [], []
-    for place, (name, frame) in enumerate(kept.items()):
-        rows, figures = _figures(relations[name], frame)
-        names.append((name, tuple(figures)))
-        parts.append(rows.agg(sf.lit(place).alias("place"), sf.array(*figures.values()).alias("n")))
+    figures = {name: _figures(relations[name]) for name in kept}
+    parts = [
+        frame.selectExpr("*", *figures[name].columns).selectExpr(
+            f"{place} AS place", f"array({', '.join(figures[name].counts.values())}) AS n"
+        )
+        for place, (name, frame) in enumerate(kept.items())
+    ]
     found = {row["place"]: row["n"] for row in reduce(DataFrame.unionAll, parts).collect()}
     return {
-        name: dict(zip(figures, found[place], strict=True))
-        for place, (name, figures) in enumerate(names)
+        name: dict(zip(each.counts, found[place], strict=True))
+        for place, (name, each) in enumerate(figures.items())
     }
 
 
-def _figures(relation: Relation, rows: DataFrame) -> tuple[DataFrame, dict[str, Column]]:
-    """What to count, by its name, over these rows."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as sf
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What to count of a relation's changes, as SQL over the names of `Changes`.
 
-    def shared(columns: tuple[int, ...], by_action: bool) -> Column:
+    Args:
+        columns: that the counts need beside those of the changes.
+        counts: by name.
+    """
+
+    columns: tuple[str, ...]
+    counts: Mapping[str, str]
+
+
+def _figures(relation: Relation) -> _Figures:
+    def shared(columns: Iterable[int], *more: str) -> str:
         """How many changes agree on these columns."""
-        keys = [f"c{i}" for i in columns] + ["insert"] * by_action
-        return sf.count(sf.lit(1)).over(Window.partitionBy(*keys))
+        by = ", ".join([*(f"c{i}" for i in columns), *more]) or "0"  # a relation without columns
+        return f"count(1) OVER (PARTITION BY {by})"
 
-    width = len(relation.columns)
-    figures = {
-        "inserts": sf.count_if(sf.col("known") & sf.col("insert")),
-        "deletes": sf.count_if(sf.col("known") & ~sf.col("insert")),
-        "unknown": sf.count_if(~sf.col("known")),
-        "twice": sf.count_if(sf.col("twice") > 1),
+    columns = [f"{shared(range(len(relation.columns)))} AS twice"]
+    counts = {
+        "inserts": "count_if(known AND insert)",
+        "deletes": "count_if(known AND NOT insert)",
+        "unknown": "count_if(NOT known)",
+        "twice": "count_if(twice > 1)",
     }
-    rows = rows.withColumn("twice", shared(tuple(range(width)), by_action=False))
     for number, key in enumerate(relation.keys):
-        is_null = sf.lit(False)
-        for i in key:
-            is_null = is_null | sf.col(f"c{i}").isNull()
-        rows = rows.withColumns(
-            {f"key{number}": shared(key, by_action=True), f"null{number}": is_null}
-        )
-        figures[f"key{number}"] = sf.count_if(sf.col(f"key{number}") > 1)
-        figures[f"null{number}"] = sf.count_if(sf.col(f"null{number}"))
-    return rows, figures
+        columns.append(f"{shared(key, 'insert')} AS key{number}")
+        counts[f"key{number}"] = f"count_if(key{number} > 1)"
+        counts[f"null{number}"] = f"count_if({' OR '.join(f'c{i} IS NULL' for i in key)})"
+    return _Figures(tuple(columns), counts)
 
 
 NETTING: Final = "`netted` computes the net effect of an ordered log of changes"

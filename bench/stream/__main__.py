@@ -75,7 +75,8 @@ def measured(options: argparse.Namespace, console: Console) -> Run | None:
         with terminal.running():
             terminal.stage("Starting Spark")
             spark = session(app="selfmaint stream", settings=SPARK)
-            found = measure(spark, settings, options.cache, terminal)
+            with terminal.stoppable():
+                found = measure(spark, settings, options.cache, terminal)
     except (WrongRows, MissingGenerator, SelfmaintError) as error:
         console.print(f"error: {error}", style="bold red", markup=False)
         return None

@@ -45,6 +45,9 @@ SPARK: Final = {
 class Screen(Protocol):
     """Where a run shows itself."""
 
+    is_stopping: bool
+    """The batch at hand is to be the last one."""
+
     def stage(self, words: str) -> None:
         """Something begins."""
 
@@ -76,7 +79,7 @@ def _measure(
         screen.stage(f"Loading the views: {plan.name}")
         plan.load()
     stream = Stream(spark, keyed, source, size, Draws(settings.seed), settings.skew)
-    record = Record(settings)
+    record = Record()
     others = [plan for plan in everyone if plan is not truth]
     for number in range(1, settings.batches + 1):
         screen.stage(f"Batch {number}: what happens")
@@ -94,19 +97,20 @@ def _measure(
         rows = check(truth, others, keyed.views, number)
         record.compared += len(others) * len(rows)
         screen.line(number, lines, sum(rows.values()) * len(others))
+        if screen.is_stopping:
+            break
     screen.stage("Comparing all views row by row")
     for view in keyed.views:
-        expected = truth.computed(view, settings.batches)
+        expected = truth.computed(view, number)
         for plan in everyone:
-            compare(expected, plan.read(view), plan.name, view, settings.batches)
-    return record.run(everyone, truth)
+            compare(expected, plan.read(view), plan.name, view, number)
+    return record.run(replace(settings, batches=number), everyone, truth)
 
 
 class Record:
     """What was seen so far."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self) -> None:
         self.lines: list[Line] = []
         self.asked: dict[tuple[str, str], Asked] = {}
         self.decided: Counter[Decided] = Counter()
@@ -133,10 +137,11 @@ class Record:
         self.lines.append(line)
         return line
 
-    def run(self, everyone: Sequence[Plan], truth: Recomputed) -> Run:
+    def run(self, settings: Settings, everyone: Sequence[Plan], truth: Recomputed) -> Run:
+        """What it came to; `settings` has the batches that were done."""
         sizes = truth.view_bytes()
         return Run(
-            self.settings,
+            settings,
             machine(),
             tuple(self.changes),
             tuple(self.lines),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ class Terminal:
 
     Args:
         batches: how many there will be.
+    Attributes:
+        is_stopping: somebody pressed Ctrl-C: the batch at hand is the last one.
     """
 
     def __init__(self, console: Console, batches: int) -> None:
@@ -35,11 +38,30 @@ class Terminal:
             disable=not console.is_terminal,
         )
         self._task = self._progress.add_task("", total=batches)
+        self.is_stopping = False
 
     @contextmanager
     def running(self) -> Iterator[None]:
         with self._progress:
             yield
+
+    @contextmanager
+    def stoppable(self) -> Iterator[None]:
+        """Ctrl-C ends the run after the batch at hand, a second one at once.
+
+        To be entered when Spark runs: its own way with Ctrl-C would cancel the jobs of the batch.
+        """
+
+        def stop(number: int, frame: object) -> None:
+            self.is_stopping = True
+            self._console.print("stopping after this batch (Ctrl-C again: at once)")
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def stage(self, words: str) -> None:
         self._progress.update(self._task, description=words)

@@ -89,10 +89,11 @@ class Maintained:
 
 
 Reading: TypeAlias = Callable[[DataFrame], None]
-"""Told which part of the view a batch is looked up in: as much as the ends of its keys leave."""
+"""Told what a batch reads of the view. Its plan is about to run: to ask it for its files costs next
+to nothing, where another frame would have Delta choose the files once more."""
 
 
-def _unheeded(part: DataFrame) -> None:
+def _unheeded(scanned: DataFrame) -> None:
     pass
 
 
@@ -223,8 +224,9 @@ class _Run:
             self.evidence = self.no_evidence()
             return
         rows = pruned(numbered(self.view, "h"), spans)
-        self.reading(rows)
-        found = scan(names, self.families, rows, keys, spans).localCheckpoint(eager=False)
+        scanned = scan(names, self.families, rows, keys, spans)
+        self.reading(scanned)
+        found = names.kept(scanned)
         # A small batch may still meet many rows, of a customer with very many orders.
         names.is_small = found.count() <= MOST_EVIDENCE and names.is_small
         self.evidence = names.gathered(found)
@@ -307,9 +309,7 @@ class _Run:
 
     def finish(self) -> Maintained:
         names = self.names
-        deltas = self.deltas or [self.no_rows()]
-        moved = names.together(deltas).groupBy(*names.row).agg(sf.expr("sum(n) AS n"))
-        result = names.kept(moved.where("n != 0"))
+        result = self.moved()
         counts = count(names, self.verdicts, result)
         misses = Misses(
             names,
@@ -340,10 +340,16 @@ class _Run:
             seconds=self.seconds,
         )
 
-    def no_rows(self) -> DataFrame:
-        """What a batch does that does nothing."""
-        none = numbered(self.view, "h").where("false")
-        return none.selectExpr(*self.names.row, "0L AS n")
+    def moved(self) -> DataFrame:
+        """What all rounds together did to the view, each row once."""
+        names = self.names
+        if not self.deltas:
+            none = numbered(self.view, "h").where("false")
+            return none.selectExpr(*names.row, "0L AS n")
+        if len(self.deltas) == 1:
+            return self.deltas[0]
+        moved = names.together(self.deltas).groupBy(*names.row).agg(sf.expr("sum(n) AS n"))
+        return names.kept(moved.where("n != 0"))
 
     def decided(self, subgoal: int) -> Decided:
         frame, changed = self.verdicts[subgoal], self.parts[subgoal]

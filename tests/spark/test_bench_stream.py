@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,9 @@ SETTINGS = Settings(scale=0.001, batches=1)
 
 
 class Quiet:
-    """A screen that keeps what it is shown."""
+    """A screen that keeps what it is shown, and on which somebody presses Ctrl-C at once."""
+
+    is_stopping = True
 
     def __init__(self) -> None:
         self.batches: list[int] = []
@@ -38,8 +41,9 @@ class Quiet:
 def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("tpch")
     screen = Quiet()
-    found = measure(spark, SETTINGS, cache, screen)
+    found = measure(spark, replace(SETTINGS, batches=9), cache, screen)
     assert screen.batches == [1]
+    assert found.settings == SETTINGS
     return found
 
 

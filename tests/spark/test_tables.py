@@ -237,11 +237,11 @@ def killed(monkeypatch: pytest.MonkeyPatch, write: int, when: str) -> Iterator[N
     """Die before or after the given write, if there are so many."""
     real, done = GuardedTable._write, []
 
-    def dying(self: GuardedTable, *arguments: object) -> object:
+    def dying(self: GuardedTable, *arguments: object, **options: object) -> object:
         done.append(None)
         if len(done) == write and when == "before":
             raise Killed
-        result = real(self, *arguments)
+        result = real(self, *arguments, **options)
         if len(done) == write and when == "after":
             raise Killed
         return result
@@ -327,7 +327,7 @@ def test_a_batch_without_change_is_one_line_of_the_journal(
     nothing: dict[str, Delta] = {name: (set(), set()) for name in store.views}
     with count_jobs() as jobs:
         apply(spark, store, 1, nothing)
-    assert jobs.count == 3  # the fence, the write, the look at its commit
+    assert jobs.count == 2  # the write, the look at its commit
     with count_jobs() as jobs:
         apply(spark, store, 1, nothing)  # a replay
         assert store.states() == {n: State(s.version, 1) for n, s in before.items()}
@@ -351,6 +351,28 @@ def test_what_another_maintainer_recorded_is_learned(spark: SparkSession, tmp_pa
     assert store.states() == Store.open(spark, str(tmp_path), PROGRAM).states()
     with pytest.raises(BatchOrderError, match="expected is batch 4"):
         store.check_batch(5)
+
+
+def test_a_record_behind_another_one_counts_for_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worst moment: it looked before the other one recorded two batches, and writes after."""
+    nothing: dict[str, Delta] = {"v": (set(), set()), "w": (set(), set())}
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    apply(spark, store, 0, {"v": ({(1, "v")}, set()), "w": ({(1, "w")}, set())})
+    other = Store.open(spark, str(tmp_path), PROGRAM)
+    apply(spark, other, 1, nothing)
+    apply(spark, other, 2, nothing)
+    with monkeypatch.context() as patch:
+        patch.setattr(GuardedTable, "_base", lambda self, expected, mark: expected)
+        with pytest.raises(ConflictError):
+            apply(spark, store, 1, nothing)
+    opened = Store.open(spark, str(tmp_path), PROGRAM)
+    assert opened.states() == store.states() == other.states()
+    assert {state.batch for state in opened.states().values()} == {2}
+    apply(spark, store, 3, nothing)
+    opened = Store.open(spark, str(tmp_path), PROGRAM)
+    assert opened.check_batch(3) == {"v": Place.REPLAY, "w": Place.REPLAY}
 
 
 def test_a_commit_after_somebody_elses_is_refused(

@@ -7,7 +7,9 @@ Law: a write with `expected` goes through only if no commit that changed rows ca
 2. Delta tries a commit once. By default it tries again behind whatever came first, and a plain
    append conflicts with nothing; with one attempt, any commit that comes first makes it fail.
 3. Writers of this project fence each other: each commit carries the version it means to make as
-   Delta's application transaction, and Delta skips a write whose number has been used.
+   Delta's application transaction, and Delta skips a write whose number has been used. Delta
+   computes the table's state for that, which a batch needs of a view in any case, but of the
+   journal never: see `GuardedTable.note`.
 4. After the write, its commit is read: it must be the first one after the first step. A commit of
    somebody else between that and the start of Delta's transaction, some milliseconds, is seen
    here: by then the write is committed, and the table is reported as written to by somebody else.
@@ -20,7 +22,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -100,6 +102,12 @@ class Entry:
     @property
     def is_foreign(self) -> bool:
         return self.mark is None and self.changes_rows
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it counts for nothing: it was meant for a version that somebody else made."""
+        only_at = None if self.mark is None else self.mark.only_at
+        return only_at is not None and only_at != self.version
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +198,16 @@ class GuardedTable:
     def append(self, frame: DataFrame, expected: int, mark: Mark) -> Entry:
         return self._write(expected, mark, lambda: frame.writeTo(self.identifier).append())
 
+    def note(self, frame: DataFrame, expected: int, mark: Mark) -> Entry:
+        """Append rows whose mark is what matters, without the fence of step 3.
+
+        Instead the mark says for which version it was meant. Whoever reads it passes over one that
+        came later (`Entry.is_late`), and so it is refused as a fence would have refused it.
+        """
+        return self._write(
+            expected, mark, lambda: frame.writeTo(self.identifier).append(), is_fenced=False
+        )
+
     def overwrite(self, frame: DataFrame, expected: int, mark: Mark) -> Entry:
         """Replace all rows in one commit."""
         from pyspark.sql.functions import lit
@@ -241,14 +259,18 @@ class GuardedTable:
         with self._translated(), _settings(self.spark, _user_metadata(mark)):
             self.spark.sql(f"OPTIMIZE {self.identifier}{order}").collect()
 
-    def _write(self, expected: int, mark: Mark, write: Callable[[], None]) -> Entry:
+    def _write(
+        self, expected: int, mark: Mark, write: Callable[[], None], *, is_fenced: bool = True
+    ) -> Entry:
         base = self._base(expected, mark)
-        settings = {
-            **_user_metadata(mark),
-            "spark.databricks.delta.write.txnAppId": APPLICATION,
-            "spark.databricks.delta.write.txnVersion": str(base + 1),
-            "spark.databricks.delta.maxCommitAttempts": "0",
-        }
+        if not is_fenced:
+            mark = replace(mark, only_at=base + 1)
+        settings = {**_user_metadata(mark), "spark.databricks.delta.maxCommitAttempts": "0"}
+        if is_fenced:
+            settings |= {
+                "spark.databricks.delta.write.txnAppId": APPLICATION,
+                "spark.databricks.delta.write.txnVersion": str(base + 1),
+            }
         try:
             with _settings(self.spark, settings), silent_query_errors():
                 write()
@@ -319,7 +341,7 @@ class GuardedTable:
                 batch=mark.batch,
                 versions=before,
             )
-        return own
+        return None if own is not None and own.is_late else own
 
     def _entry(self, version: int) -> Entry | None:
         """The commit that made a version; None if the log does not have it, or not clearly."""

@@ -34,15 +34,19 @@ class Mark:
         batch: the last batch that the rows include; None if there was none.
         info: what a report wants to find again; JSON.
         id: tells two attempts at the same batch apart.
+        only_at: the one version at which the commit counts; None if it counts anywhere.
     """
 
     kind: Kind
     batch: int | None = None
     info: Mapping[str, object] = field(default_factory=dict)
     id: str = field(default_factory=lambda: uuid4().hex)
+    only_at: int | None = None
 
     def dump(self) -> str:
         content = {"kind": self.kind, "batch": self.batch, "info": self.info, "id": self.id}
+        if self.only_at is not None:
+            content["only_at"] = self.only_at
         return json.dumps({"selfmaint": FORMAT, **content}, sort_keys=True)
 
     @classmethod
@@ -57,6 +61,7 @@ class Mark:
             found = json.loads(text or "")
             if found["selfmaint"] != FORMAT:
                 return None
-            return cls(Kind(found["kind"]), found["batch"], found["info"], found["id"])
+            kind, only_at = Kind(found["kind"]), found.get("only_at")
+            return cls(kind, found["batch"], found["info"], found["id"], only_at)
         except (ValueError, KeyError, TypeError):
             return None

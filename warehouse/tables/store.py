@@ -215,7 +215,7 @@ class Store:
             mark = Mark(Kind.RECORD, batch, info)
             frame = _lines_frame(self._journal.spark, lines)
             try:
-                self._version = self._journal.append(frame, self._version, mark).version
+                self._version = self._journal.note(frame, self._version, mark).version
             except ConflictError:
                 self.catch_up()
                 raise
@@ -299,6 +299,8 @@ def _last_record(journal: GuardedTable) -> Record:
                         version=entries[0].version,
                         versions=[entry.version],
                     )
+                if entry.is_late:
+                    continue
                 if entry.mark is not None and entry.mark.kind is Kind.RECORD:
                     views, note = entry.mark.info["views"], entry.mark.info.get("note", {})
                     assert isinstance(views, dict)
