@@ -11,7 +11,7 @@ made or skipped on the way; `property_tests/test_maintainer.py` holds it to reco
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Final
@@ -22,7 +22,7 @@ from lookups.decide import decide_admitted
 from lookups.live import LiveIndex
 from lookups.maintain import Effect, Source, finish
 from lookups.payoff import Choice, Lookups, Payoff, Stretch
-from lookups.plan import Action, Plan
+from lookups.plan import Plan
 from lookups.prepared import Prepared
 from lookups.quick import IsShown, is_shown, never_shown
 from lookups.settle import settle
@@ -31,6 +31,9 @@ from selfmaint.program import View
 
 STRETCH: Final = 8
 """Single changes between two looks at the record: few, so that useless lookups end soon."""
+
+LONGEST: Final = 64
+"""The same while every lookup helps: the record would say each time what it said before."""
 
 
 class Maintainer:
@@ -117,16 +120,20 @@ class Maintainer:
 
         Raises:
             InputError: as `apply` does. The changes before the one at fault are applied, but for
-                up to seven that came right before a change that does not fit the program.
+                less than `LONGEST` that came right before a change that does not fit the program.
         """
         kinds: list[Kind] = []
-        for relation, action, rows in _stretches(changes):
+        for (relation, action), group in groupby(map(read_change, changes), itemgetter(0, 1)):
             plan = self._view.plan(relation, action)
-            admitted = plan.query.by_name[relation].admit_all(rows)
-            if plan.steps:
-                kinds += self._stretch(plan, admitted)
-            else:
-                kinds += [Kind.IRRELEVANT] * len(rows)
+            size = STRETCH
+            while rows := [row for _, _, row in islice(group, size)]:
+                admitted = plan.query.by_name[relation].admit_all(rows)
+                if plan.steps:
+                    ended = self._stretch(plan, admitted)
+                else:
+                    ended = [Kind.IRRELEVANT] * len(rows)
+                size = STRETCH if Kind.MISS in ended else min(2 * size, LONGEST)
+                kinds += ended
         return kinds
 
     def _stretch(self, plan: Plan, rows: list[Row]) -> list[Kind]:
@@ -219,10 +226,3 @@ def _has_one_need(plan: Plan) -> bool:
         return False
     vsm = plan.steps[0].vsm
     return vsm is not None and len(vsm.needs) == 1
-
-
-def _stretches(changes: Iterable[object]) -> Iterator[tuple[str, Action, list[object]]]:
-    """Changes that follow each other and are of one kind, a few at a time."""
-    for (relation, action), group in groupby(map(read_change, changes), itemgetter(0, 1)):
-        while rows := [row for _, _, row in islice(group, STRETCH)]:
-            yield relation, action, rows

@@ -141,4 +141,9 @@ class Meter:
         return from_source(question)
 
     def clock(self) -> float:
+        """What a run is measured by; to ask for processor time takes microseconds itself."""
         return time.process_time() + self.charged
+
+    def ticks(self) -> float:
+        """What a plan goes by while it runs: the clock that a maintainer has without being told."""
+        return time.perf_counter() + self.charged

@@ -66,7 +66,7 @@ def kinds_of(changes: Sequence[Change], size: BatchSize, meter: Meter) -> list[K
 
 def run(changes: Sequence[Change], size: BatchSize, meter: Meter, lookups: Lookups) -> Ended:
     """The traditional plan, with `Lookups.NEVER`; ours, with any other."""
-    maintained = Maintainer(VIEW, meter.source, lookups=lookups, clock=meter.clock)
+    maintained = Maintainer(VIEW, meter.source, lookups=lookups, clock=meter.ticks)
     started = meter.clock()
     if size is None:
         maintained.follow(changes)
