@@ -14,8 +14,8 @@ from bench.files import write
 from bench.growth import figures
 from bench.growth.experiment import AXES, QUICK, measure
 from bench.growth.results import RESULT, Point, Run
+from bench.session import session
 from bench.tables import aligned
-from warehouse.session import session
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = QUICK if options.quick else AXES
     axes = [options.only] if options.only else list(chosen)
     points = [point for axis in axes for point in chosen[axis]]
-    spark = session(app="selfmaint bench", settings={"spark.driver.memory": "4g"})
+    spark = session("selfmaint growth", is_short=options.quick)
     run = measure(spark, points, 1 if options.quick else options.rounds, progress)
     for axis in run.axes:
         print(f"{aligned(run.table(axis))}\n")

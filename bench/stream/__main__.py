@@ -60,12 +60,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def measured(options: argparse.Namespace, console: Console) -> Run | None:
     """The run; None, with an error on the screen, if it found a wrong row or could not be made."""
+    from bench.session import session
     from bench.stream.check import WrongRows
     from bench.stream.data import MissingGenerator
-    from bench.stream.measure import SPARK, measure
+    from bench.stream.measure import measure
     from bench.stream.screen import Terminal
     from cq.diagnostics import SelfmaintError
-    from warehouse.session import session
 
     settings = Settings(options.scale, options.batches, options.skew, options.seed)
     if options.quick:
@@ -74,7 +74,7 @@ def measured(options: argparse.Namespace, console: Console) -> Run | None:
     try:
         with terminal.running():
             terminal.stage("Starting Spark")
-            spark = session(app="selfmaint stream", settings=SPARK)
+            spark = session("selfmaint stream", is_short=options.quick)
             with terminal.stoppable():
                 found = measure(spark, settings, options.cache, terminal)
     except (WrongRows, MissingGenerator, SelfmaintError) as error:

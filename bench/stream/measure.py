@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bench.machine import machine
 from bench.spread import short
@@ -33,13 +33,6 @@ from warehouse.sources import DeltaSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SPARK: Final = {
-    "spark.driver.memory": "4g",
-    # Leaves more of few cores to the work than Java's usual collector does.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
-}
-"""Settings of a session for a run."""
 
 
 class Screen(Protocol):

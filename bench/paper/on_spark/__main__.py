@@ -15,8 +15,8 @@ from bench.files import write
 from bench.paper.on_spark import figures
 from bench.paper.on_spark.measure import FULL, QUICK, measure
 from bench.paper.on_spark.results import RESULT, Run
+from bench.session import session
 from bench.tables import aligned
-from warehouse.session import session
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         yield from track(steps, "Huyn's experiment on Spark", console=console)
 
     sizes = QUICK if options.quick else replace(FULL, repetitions=options.repetitions)
-    run = measure(session(app="selfmaint bench"), sizes, progress)
+    spark = session("selfmaint paper", is_short=options.quick)
+    run = measure(spark, sizes, progress)
     print(aligned(run.table()))
     image = figures.png(run)
     page = figures.html(run, image)
