@@ -136,13 +136,13 @@ class Payoff:
         return Payoff(total, seen.lookup_cost, None, cheapest, is_paying)
 
     def as_dict(self) -> dict[str, object]:
-        """The record as JSON has it, which has no infinity."""
+        """The record as JSON has it, which has no infinity; four digits of each figure."""
         cheapest = None if self.cheapest == inf else self.cheapest
-        return {**asdict(self), "cheapest": cheapest}
+        return _short({**asdict(self), "cheapest": cheapest})
 
     @classmethod
     def from_dict(cls, record: object) -> Payoff:
-        """The inverse of `as_dict`."""
+        """The inverse of `as_dict`, but for the digits it leaves out."""
         assert isinstance(record, dict)
         cheapest = inf if record["cheapest"] is None else record["cheapest"]
         return cls(**{**record, "total": Stretch(**record["total"]), "cheapest": cheapest})
@@ -153,3 +153,14 @@ class Payoff:
         made, helped = self.total.looked_up, self.total.helped
         seen = f"{helped:,.0f} of the last {made:,.0f} helped" if made else "none made yet"
         return f"lookups {state} for {relation}: {seen}"
+
+
+def _short(record: dict[str, object]) -> dict[str, object]:
+    """The same with four digits of each figure: records are kept, and written again, per batch."""
+
+    def short(value: object) -> object:
+        if isinstance(value, dict):
+            return _short(value)
+        return float(f"{value:.4g}") if isinstance(value, float) else value
+
+    return {name: short(value) for name, value in record.items()}

@@ -58,13 +58,14 @@ SETTINGS = (
     "spark.databricks.delta.write.txnAppId",
     "spark.databricks.delta.write.txnVersion",
     "spark.databricks.delta.maxCommitAttempts",
+    "spark.databricks.delta.allFilesInCrc.enabled",
 )
 
 
 @pytest.fixture(autouse=True)
 def _no_setting_stays_behind(spark: SparkSession) -> Iterator[None]:
     yield
-    assert [spark.conf.get(key, None) for key in SETTINGS] == [None] * 4
+    assert [spark.conf.get(key, None) for key in SETTINGS] == [None] * len(SETTINGS)
 
 
 def frame(spark: SparkSession, rows: Iterable[Row]) -> DataFrame | None:

@@ -267,10 +267,12 @@ class GuardedTable:
             mark = replace(mark, only_at=base + 1)
         settings = {**_user_metadata(mark), "spark.databricks.delta.maxCommitAttempts": "0"}
         if is_fenced:
-            settings |= {
-                "spark.databricks.delta.write.txnAppId": APPLICATION,
-                "spark.databricks.delta.write.txnVersion": str(base + 1),
-            }
+            settings["spark.databricks.delta.write.txnAppId"] = APPLICATION
+            settings["spark.databricks.delta.write.txnVersion"] = str(base + 1)
+        else:
+            # Delta would list all files of a small table with every commit. Nobody reads the list
+            # of a table whose marks are what matters, and it grows with each of them.
+            settings["spark.databricks.delta.allFilesInCrc.enabled"] = "false"
         try:
             with _settings(self.spark, settings), silent_query_errors():
                 write()

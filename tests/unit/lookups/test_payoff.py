@@ -152,3 +152,19 @@ def test_the_same_history_gives_the_same_choices(history: History) -> None:
 @given(histories)
 def test_costs_may_be_in_any_unit(history: History) -> None:
     assert choices(history) == choices(history, unit=1024.0)
+
+
+def test_a_record_that_was_written_is_written_the_same_again() -> None:
+    """Whoever reads it goes on as the one who wrote it."""
+    record = Payoff().after(Stretch(9, 1, 2 / 3, 0, 8, 1e-7 / 3)).after(Stretch(skipped=3))
+    written = record.as_dict()
+    assert written["total"] == {
+        "looked_up": 9.0,
+        "helped": 1.0,
+        "lookup_cost": 0.6667,
+        "skipped": 3.0,
+        "asked": 8.0,
+        "source_cost": 3.333e-08,
+    }
+    assert Payoff.from_dict(written).as_dict() == written
+    assert Payoff.from_dict(Payoff().as_dict()) == Payoff()
