@@ -35,6 +35,8 @@ STRETCH: Final = 8
 LONGEST: Final = 64
 """The same while every lookup helps: the record would say each time what it said before."""
 
+HELPED: Final = frozenset({Kind.UNAFFECTED, Kind.SELF_MAINTAINED})
+
 
 class Maintainer:
     """A view's rows, kept up to date change by change or batch by batch.
@@ -132,7 +134,7 @@ class Maintainer:
                     ended = self._stretch(plan, admitted)
                 else:
                     ended = [Kind.IRRELEVANT] * len(rows)
-                size = STRETCH if Kind.MISS in ended else min(2 * size, LONGEST)
+                size = min(2 * size, LONGEST) if HELPED.issuperset(ended) else STRETCH
                 kinds += ended
         return kinds
 

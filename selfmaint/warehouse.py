@@ -450,7 +450,7 @@ class Warehouse:
         expected = table.newest()
         rows = self._recomputed(stored, batch)
         commit = table.replace(expected, batch, rows, {"repair": batch})
-        self._store.record(batch, {name: commit})
+        self._store.record_one(name, commit)
         return commit.version
 
     def optimize(self, name: str) -> tuple[str, ...]:

@@ -254,6 +254,8 @@ def killed(monkeypatch: pytest.MonkeyPatch, write: int, when: str) -> Iterator[N
 
 Delta = tuple[set[Row], set[Row]]
 
+NOTHING: dict[str, Delta] = {"v": (set(), set()), "w": (set(), set())}
+
 
 def apply(spark: SparkSession, store: Store, batch: int, deltas: dict[str, Delta]) -> None:
     commits = {}
@@ -339,16 +341,15 @@ def test_a_batch_without_change_is_one_line_of_the_journal(
 
 def test_what_another_maintainer_recorded_is_learned(spark: SparkSession, tmp_path: Path) -> None:
     """Batches that change nothing are only in the journal."""
-    nothing: dict[str, Delta] = {"v": (set(), set()), "w": (set(), set())}
     store = Store.open(spark, str(tmp_path), PROGRAM)
     apply(spark, store, 0, {"v": ({(1, "v")}, set()), "w": ({(1, "w")}, set())})
     other = Store.open(spark, str(tmp_path), PROGRAM)
-    apply(spark, other, 1, nothing)
+    apply(spark, other, 1, NOTHING)
     with pytest.raises(ConflictError):  # it does not know that batch 1 is done
-        apply(spark, store, 1, nothing)
+        apply(spark, store, 1, NOTHING)
     assert store.check_batch(1) == {"v": Place.REPLAY, "w": Place.REPLAY}
-    apply(spark, other, 2, nothing)
-    apply(spark, store, 3, nothing)
+    apply(spark, other, 2, NOTHING)
+    apply(spark, store, 3, NOTHING)
     assert store.states() == Store.open(spark, str(tmp_path), PROGRAM).states()
     with pytest.raises(BatchOrderError, match="expected is batch 4"):
         store.check_batch(5)
@@ -358,20 +359,19 @@ def test_a_record_behind_another_one_counts_for_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worst moment: it looked before the other one recorded two batches, and writes after."""
-    nothing: dict[str, Delta] = {"v": (set(), set()), "w": (set(), set())}
     store = Store.open(spark, str(tmp_path), PROGRAM)
     apply(spark, store, 0, {"v": ({(1, "v")}, set()), "w": ({(1, "w")}, set())})
     other = Store.open(spark, str(tmp_path), PROGRAM)
-    apply(spark, other, 1, nothing)
-    apply(spark, other, 2, nothing)
+    apply(spark, other, 1, NOTHING)
+    apply(spark, other, 2, NOTHING)
     with monkeypatch.context() as patch:
         patch.setattr(GuardedTable, "_base", lambda self, expected, mark: expected)
         with pytest.raises(ConflictError):
-            apply(spark, store, 1, nothing)
+            apply(spark, store, 1, NOTHING)
     opened = Store.open(spark, str(tmp_path), PROGRAM)
     assert opened.states() == store.states() == other.states()
     assert {state.batch for state in opened.states().values()} == {2}
-    apply(spark, store, 3, nothing)
+    apply(spark, store, 3, NOTHING)
     opened = Store.open(spark, str(tmp_path), PROGRAM)
     assert opened.check_batch(3) == {"v": Place.REPLAY, "w": Place.REPLAY}
 
@@ -488,6 +488,47 @@ def test_upkeep_is_no_write(spark: SparkSession, table: ViewTable, path: str) ->
     with pytest.raises(MissingVersionError, match=f"it has 0 to {newest + 1}") as caught:
         table.read(99)
     assert caught.value.code == "WH348"
+
+
+def test_upkeep_does_not_take_batches_back(spark: SparkSession, tmp_path: Path) -> None:
+    """Batches that left the view as it was are only in the journal."""
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    other = Store.open(spark, str(tmp_path), PROGRAM)
+    upkeep = f"ALTER TABLE delta.`{view_path(str(tmp_path), 'v')}` SET TBLPROPERTIES ('x' = 'y')"
+    apply(spark, store, 0, {"v": ({(1, "v")}, set()), "w": ({(1, "w")}, set())})
+    apply(spark, store, 1, NOTHING)
+    spark.sql(upkeep)
+    assert store.states() == {"v": State(2, 1), "w": State(1, 1)}
+    assert Store.open(spark, str(tmp_path), PROGRAM).states() == store.states()
+    # Nor where the version was known before the batches were.
+    other.catch_up()
+    assert other.states() == store.states()
+    apply(spark, store, 2, NOTHING)
+    spark.sql(upkeep)
+    assert other.states()["v"] == State(3, 1)
+    with pytest.raises(ConflictError):
+        apply(spark, other, 2, NOTHING)
+    assert other.states()["v"] == State(3, 2)
+    apply(spark, other, 3, NOTHING)
+    assert Store.open(spark, str(tmp_path), PROGRAM).states()["v"] == State(3, 3)
+
+
+def test_one_view_is_replaced_while_the_others_are_ahead_or_behind(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    apply(spark, store, 0, {"v": ({(1, "v")}, set()), "w": ({(1, "w")}, set())})
+    # Batch 1 reached `v`, and then the process died.
+    store.views["v"].commit(1, 1, inserts=frame(spark, [(2, "v")]), deletes=None, info={})
+    for name, batch in (("w", 0), ("v", 1)):
+        table = store.views[name]
+        assert store.states()[name].batch == batch
+        rows = table.read().localCheckpoint()
+        store.record_one(name, table.replace(table.newest(), batch, rows, {"why": "repair"}))
+        opened = Store.open(spark, str(tmp_path), PROGRAM)
+        for seen in (store, opened):
+            assert seen.check_batch(1) == {"v": Place.REPLAY, "w": Place.NEXT}
+        store = opened
 
 
 def test_a_dropped_table_is_made_anew(spark: SparkSession, table: ViewTable, path: str) -> None:

@@ -36,6 +36,7 @@ from warehouse.tables import (
     ConflictError,
     ForeignWriteError,
     ProgramChangedError,
+    ViewTable,
 )
 
 if TYPE_CHECKING:
@@ -480,6 +481,31 @@ def test_a_slice_of_nulls_is_asked_for_as_such(spark: SparkSession, tmp_path: Pa
         found = {row["x"] for row in warehouse.view("v").read().collect()}
         assert found == ({None, "a"} if is_left else {"a"})
         assert warehouse.verify("v").is_right
+
+
+def test_a_view_is_repaired_in_the_middle_of_a_batch(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch reached `sales`, not `demand`, whose repair takes it back from neither."""
+    real = ViewTable.commit
+
+    def dying(table: ViewTable, *arguments: object, **options: object) -> object:
+        if table.name == "view `demand`":
+            raise KeyboardInterrupt
+        return real(table, *arguments, **options)
+
+    batch = shop.batch(orders=[("+", 70, 2, 2, DAY)])
+    shop.advance(batch)
+    number = shop.warehouse.next_batch()
+    with monkeypatch.context() as patch:
+        patch.setattr(ViewTable, "commit", dying)
+        with pytest.raises(KeyboardInterrupt):
+            shop.warehouse.apply(batch, number)
+    shop.warehouse.repair("demand")
+    assert shop.warehouse.next_batch() == number
+    report = shop.warehouse.apply(batch, number)
+    assert [view.view for view in report.views if view.is_replay] == ["sales"]
+    shop.check()
 
 
 def test_a_relation_without_columns(spark: SparkSession, tmp_path: Path) -> None:

@@ -202,7 +202,8 @@ class GuardedTable:
         """Append rows whose mark is what matters, without the fence of step 3.
 
         Instead the mark says for which version it was meant. Whoever reads it passes over one that
-        came later (`Entry.is_late`), and so it is refused as a fence would have refused it.
+        came later (`Entry.is_late`), and its writer is told of the conflict, as a fence would have
+        done. Its rows stay, which a fence would have dropped.
         """
         return self._write(
             expected, mark, lambda: frame.writeTo(self.identifier).append(), is_fenced=False
@@ -265,11 +266,13 @@ class GuardedTable:
         base = self._base(expected, mark)
         if not is_fenced:
             mark = replace(mark, only_at=base + 1)
-        settings = {**_user_metadata(mark), "spark.databricks.delta.maxCommitAttempts": "0"}
-        if is_fenced:
-            settings["spark.databricks.delta.write.txnAppId"] = APPLICATION
-            settings["spark.databricks.delta.write.txnVersion"] = str(base + 1)
-        else:
+        settings = {
+            **_user_metadata(mark),
+            "spark.databricks.delta.maxCommitAttempts": "0",
+            "spark.databricks.delta.write.txnAppId": APPLICATION if is_fenced else None,
+            "spark.databricks.delta.write.txnVersion": str(base + 1) if is_fenced else None,
+        }
+        if not is_fenced:
             # Delta would list all files of a small table with every commit. Nobody reads the list
             # of a table whose marks are what matters, and it grows with each of them.
             settings["spark.databricks.delta.allFilesInCrc.enabled"] = "false"
@@ -283,8 +286,8 @@ class GuardedTable:
                 self._raise(error, base, mark)
         else:
             entry = self._committed(base, mark, None)
-            if entry is None:
-                raise self._conflict(base, mark)
+        if entry is None or entry.is_late:
+            raise self._conflict(base, mark)
         return entry
 
     def _base(self, expected: int, mark: Mark) -> int:
@@ -304,7 +307,7 @@ class GuardedTable:
         if newest > expected:
             entries = self.entries(expected + 1, newest)
             is_known = entries[-1].version == expected + 1
-            if not is_known or any(entry.changes_rows for entry in entries):
+            if not is_known or any(e.changes_rows and not e.is_late for e in entries):
                 raise self._conflict(newest, mark)
         return newest
 
@@ -343,7 +346,7 @@ class GuardedTable:
                 batch=mark.batch,
                 versions=before,
             )
-        return None if own is not None and own.is_late else own
+        return own
 
     def _entry(self, version: int) -> Entry | None:
         """The commit that made a version; None if the log does not have it, or not clearly."""
@@ -436,23 +439,26 @@ _one_writer = threading.RLock()
 
 
 @contextmanager
-def _settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Settings for a block; afterwards the session is as it was, also after an error.
+def _settings(spark: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
+    """Settings for a block, None for one to be unset; afterwards all are as they were.
 
     A transaction number that stayed behind would make Delta drop a later write in silence.
     """
     with _one_writer:
         before = {key: spark.conf.get(key, None) for key in settings}
         try:
-            for key, value in settings.items():
-                spark.conf.set(key, value)
+            _set(spark, settings)
             yield
         finally:
-            for key, old in before.items():
-                if old is None:
-                    spark.conf.unset(key)
-                else:
-                    spark.conf.set(key, old)
+            _set(spark, before)
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for key, value in settings.items():
+        if value is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, value)
 
 
 def _spark_errors() -> tuple[type[Exception], ...]:

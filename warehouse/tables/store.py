@@ -184,8 +184,7 @@ class Store:
             return False
         self._version, self._recorded, self.note = last.version, dict(last.states), last.note
         for name, state in last.states.items():
-            if state.version >= self.views[name].known.version:
-                self.views[name].remember(state)
+            self.views[name].remember(state)  # what came after it, the next look will see
         return True
 
     def record(self, batch: int, commits: Mapping[str, Commit], note: Note | None = None) -> None:
@@ -201,36 +200,53 @@ class Store:
             ConflictError: WH340, if another maintainer recorded meanwhile. That is known then,
                 so that the same batch can be applied again.
         """
+        seen = {name: table.applied(batch) for name, table in self.views.items()}
+        done = {**{name: commit for name, commit in seen.items() if commit}, **commits}
         states = {name: State(t.known.version, batch) for name, t in self.views.items()}
-        if states != self._recorded:
-            seen = {name: t.applied(batch) for name, t in self.views.items()}
-            done = {**{name: commit for name, commit in seen.items() if commit}, **commits}
+        self._record(batch, states, done, note)
+
+    def record_one(self, name: str, commit: Commit) -> None:
+        """Note that one view was replaced. The others keep the batches that they have.
+
+        Raises:
+            ConflictError: WH340, as `record`.
+        """
+        states = {other: table.known for other, table in self.views.items()}
+        self._record(commit.batch, states, {name: commit}, None)
+
+    def _record(
+        self,
+        batch: int,
+        states: Mapping[str, State],
+        commits: Mapping[str, Commit],
+        note: Note | None,
+    ) -> None:
+        # Without a line there is no news: upkeep moved a version on, which the next line will say.
+        if commits and states != self._recorded:
             lines = [
                 (batch, name, c.version, c.is_changed, json.dumps(dict(c.info), sort_keys=True))
-                for name, c in sorted(done.items())
+                for name, c in sorted(commits.items())
             ]
             note = self.note if note is None else note
             views = {name: [s.version, s.batch] for name, s in states.items()}
-            info = {"views": views, "note": note}
-            mark = Mark(Kind.RECORD, batch, info)
+            mark = Mark(Kind.RECORD, batch, {"views": views, "note": note})
             frame = _lines_frame(self._journal.spark, lines)
             try:
                 self._version = self._journal.note(frame, self._version, mark).version
             except ConflictError:
                 self.catch_up()
                 raise
-            self._recorded, self.note = states, note
+            self._recorded, self.note = dict(states), note
         for name, table in self.views.items():
             table.remember(states[name])
 
     def history(self) -> DataFrame:
-        """The journal: batch, view, version, is_changed, info (JSON)."""
-        return self._journal.read()
+        """The journal: batch, view, version, is_changed, info (JSON).
 
-    def compact(self) -> None:
-        """Write the journal's small files together; each batch adds one."""
-        self._journal.optimize([])
-        self._version = self._journal.newest()
+        A line that came too late to count (`GuardedTable.note`) is in it as well: its batch is then
+        in it twice.
+        """
+        return self._journal.read()
 
 
 def view_path(path: str, name: str) -> str:
@@ -294,7 +310,8 @@ def _last_record(journal: GuardedTable) -> Record:
                     raise ForeignWriteError(
                         f"{journal.name} was written to by somebody else, at version "
                         f"{entry.version}. Nothing was changed",
-                        "put it back: RESTORE TABLE to the version before",
+                        "put the folder's `_selfmaint` back from a copy, or open an empty folder "
+                        "and `load`",
                         table=journal.name,
                         version=entries[0].version,
                         versions=[entry.version],

@@ -233,7 +233,9 @@ class ViewTable:
         since = self._known.version if is_same else 0
         entries = self._table.entries(since, newest)
         last = next(filter(None, map(_commit_of, entries)), None)
-        batch = last.batch if last else self._known.batch
+        # The commit that made the version we know is no news: later batches may have left it alone.
+        news = None if last is not None and is_same and last.version == since else last
+        batch = self._known.batch if news is None else news.batch
         foreign = []
         for entry in entries:
             if entry.mark is not None and entry.mark.kind is Kind.LOAD:
