@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
+import struct
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -103,6 +104,15 @@ def _binary(self: Type, value: object) -> object:
     return number
 
 
+def _single(self: Type, value: object) -> object:
+    """The nearest number of 32 bits, which is what a column of this type holds."""
+    number = cast(float, _binary(self, value))
+    try:
+        return cast(float, struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        raise Misfit(f"{shown(value)} is outside the range of {self}") from None
+
+
 def _decimal(self: Type, value: object) -> object:
     if not isinstance(value, int | Decimal) or isinstance(value, bool):
         raise Misfit(f"{shown(value)} is no {self}")
@@ -175,7 +185,7 @@ _ADMIT: Final[dict[str, Callable[[Type, object], object]]] = {
     "boolean": _boolean,
     "int": _whole,
     "long": _whole,
-    "float": _binary,
+    "float": _single,
     "double": _binary,
     "decimal": _decimal,
     "string": _string,

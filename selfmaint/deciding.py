@@ -157,7 +157,7 @@ def require_version(answer: Answer, version: int, view: str) -> None:
             "RT404",
             f"the source answered as of version {answer.version}, but the batch ends at version "
             f"{version}. View `{view}` is unchanged",
-            f"apply the changes up to version {answer.version} as one batch with that number",
+            "run `load()`: it takes the views to what the source has now",
         )
 
 

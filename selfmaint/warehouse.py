@@ -204,7 +204,9 @@ class Warehouse:
             changes: the relation that the stream's rows are changes of, with its columns and
                 `change`; or a function from a micro-batch to the batch that it is.
             first: the batch that the stream's first micro-batch is, which Spark numbers 0. A new
-                stream continues an older warehouse with its `next_batch()`.
+                stream continues an older warehouse with what `next_batch()` says before its first
+                start. Keep that number: with another one a stream that starts again would have its
+                last micro-batch applied twice.
             order: with a relation, the column to order by: the stream is then a log of changes, of
                 which each micro-batch is applied as its net effect.
         Raises:
@@ -273,8 +275,10 @@ class Warehouse:
             batch: relation to its changes: the relation's columns, and `change` with `insert` or
                 `delete`. `warehouse.batches.netted` makes one from an ordered log.
             number: of the batch, which is also the version of the source that it ends in. The next
-                one unless given. A number that was applied already changes nothing.
+                one unless given. A number that was applied already changes nothing: after an error,
+                or with a second process, give it.
         Raises:
+            RuntimeStateError: RT408, no number, and the last batch was not finished.
             BatchError, ColumnError: the batch is not one; nothing was changed.
             BatchOrderError: WH342, a gap or an older number.
             SourceError: the source failed; nothing was changed.
@@ -285,6 +289,7 @@ class Warehouse:
         with jobs.counting():
             states = self._store.states()
             if number is None:
+                self._require_finished(states)
                 number = self._next(states)
             reports = self._apply(batch, number, states, jobs)
             return Report(number, reports, time.monotonic() - started, jobs.total())
@@ -345,6 +350,19 @@ class Warehouse:
             RuntimeStateError: RT401, nothing was loaded yet.
         """
         return self._next(self._store.states())
+
+    def _require_finished(self, states: Mapping[str, State]) -> None:
+        """Refuse a batch without a number while it could be the last one again."""
+        begun = self._store.unfinished(states)
+        if begun is not None:
+            raise RuntimeStateError(
+                "RT408",
+                f"batch {begun}, or a load as of it, was begun and not finished. Nothing was "
+                "changed now",
+                f"apply that batch again, with `number={begun}`: views that have it are left alone",
+                f"or, if all views have it, go on with `number={begun + 1}`",
+                "or run `load()` again",
+            )
 
     @staticmethod
     def _next(states: Mapping[str, State]) -> int:
@@ -437,18 +455,20 @@ class Warehouse:
         from warehouse.tables import ForeignWriteError, MissingTableError
 
         stored = self._stored(name)
-        table = stored.table
+        table, is_gone = stored.table, False
+        self._store.learn()
         try:
             batch = table.state().batch
         except ForeignWriteError:
             batch = table.known.batch
         except MissingTableError:
-            batch = table.known.batch
-            table.remake()
+            batch, is_gone = table.known.batch, True
         if batch is None:
             raise RuntimeStateError("RT401", f"view `{name}` was not loaded yet", "run `load()`")
-        expected = table.newest()
         rows = self._recomputed(stored, batch)
+        if is_gone:
+            table.remake()
+        expected = table.newest()
         commit = table.replace(expected, batch, rows, {"repair": batch})
         self._store.record_one(name, commit)
         return commit.version

@@ -226,11 +226,18 @@ def netted(relation: Relation, log: DataFrame, order: str) -> DataFrame:
     from pyspark.sql import functions as sf
 
     check_changes(relation.name, struct_type(relation), log.drop(sf.col(quoted(order))))
-    own = [column.name for column in relation.columns]
+    own = [sf.col(quoted(column.name)) for column in relation.columns]
     position, change = sf.col(quoted(order)), sf.col(CHANGE)
-    (row,) = log.agg(
-        sf.count_if(~sf.coalesce(change.isin(INSERT, DELETE), sf.lit(False))).alias("unknown"),
+    is_known = sf.coalesce(change.isin(INSERT, DELETE), sf.lit(False))
+    at_once = log.groupBy(*own, position).agg(
+        sf.count_if(~is_known).alias("unknown"),
         sf.count_if(position.isNull()).alias("unordered"),
+        sf.countDistinct(change).alias("words"),
+    )
+    (row,) = at_once.agg(
+        sf.sum("unknown").alias("unknown"),
+        sf.sum("unordered").alias("unordered"),
+        sf.count_if(sf.col("words") > 1).alias("ties"),
     ).collect()
     if row["unknown"]:
         _check_counts(relation, {"unknown": row["unknown"]})
@@ -241,8 +248,19 @@ def netted(relation: Relation, log: DataFrame, order: str) -> DataFrame:
             f"{row['unordered']} changes of `{relation.name}` have no place in the order",
             "the column to order by must not hold NULL",
         )
-    rows = log.groupBy(*(sf.col(quoted(name)) for name in own)).agg(
-        sf.min_by(change, position).alias("first"), sf.max_by(change, position).alias("last")
+    if row["ties"]:
+        raise BatchError(
+            "WH355",
+            relation.name,
+            f"{row['ties']} rows of `{relation.name}` are inserted and deleted at one place in the "
+            "order",
+            "order by a column that tells which change came later",
+        )
+    # No column of a relation has a space in its name, so these are never mistaken for one.
+    rows = log.groupBy(*own).agg(
+        sf.min_by(change, position).alias("first change"),
+        sf.max_by(change, position).alias("last change"),
     )
-    kept = rows.where(sf.col("first") == sf.col("last"))
-    return kept.select(*(sf.col(quoted(name)) for name in own), sf.col("last").alias(CHANGE))
+    last = sf.col(quoted("last change"))
+    kept = rows.where(sf.col(quoted("first change")) == last)
+    return kept.select(*own, last.alias(CHANGE))

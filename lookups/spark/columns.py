@@ -14,7 +14,7 @@ one join. Two structs are equal if their fields are, NULL being equal to NULL, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import reduce
 from typing import TypeAlias
@@ -43,9 +43,11 @@ Sql: TypeAlias = str
 
 
 def literal(value: object) -> Column:
-    """A constant of the language."""
+    """A constant of the language, or a value that came from Spark."""
     if isinstance(value, datetime):  # Spark would read it in the zone of this process
         return sf.lit(value.isoformat(sep=" ")).cast("timestamp_ntz")
+    if isinstance(value, date):  # and this one by Julius Caesar's calendar, if it is old
+        return sf.lit(value.isoformat()).cast("date")
     if isinstance(value, int) and not -LONGS <= value < LONGS:
         return sf.lit(Decimal(value))
     return sf.lit(value)
@@ -125,6 +127,13 @@ class Names:
         two coalescings it runs alone.
         """
         return frame.coalesce(1).limit(MOST_ROWS).coalesce(1) if self.is_small else frame
+
+    def gathered_for_good(self, frame: DataFrame) -> DataFrame:
+        """The same for a frame that is used several times: kept, if the batch is small.
+
+        Spark does not compile a limit that comes last in what it runs.
+        """
+        return self.kept(frame.coalesce(1).limit(MOST_ROWS)) if self.is_small else frame
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """The frame, cut off from how it is computed, which the first job that needs it does."""

@@ -30,7 +30,17 @@ from pyspark.sql.types import (
 )
 
 from cq.syntax import Var
-from lookups.spark.columns import Names, Sql, all_of, any_of, certain, exploded, if_, with_columns
+from lookups.spark.columns import (
+    Names,
+    Sql,
+    all_of,
+    any_of,
+    certain,
+    exploded,
+    if_,
+    literal,
+    with_columns,
+)
 from lookups.spark.probes import Families, Family
 
 MOST_BROADCAST = 200_000
@@ -94,7 +104,7 @@ def pruned(view: DataFrame, spans: Mapping[int, Range]) -> DataFrame:
         if not span.ends:
             return view
         sides = (
-            sf.col(f"h{i}").between(sf.lit(low), sf.lit(high))
+            sf.col(f"h{i}").between(literal(low), literal(high))
             for i, (low, high) in span.ends.items()
         )
         arms.append(reduce(Column.__and__, sides))

@@ -189,7 +189,7 @@ class _Run:
 
     def prepare(self) -> None:
         names = self.names
-        rows = {name: names.gathered(frame) for name, frame in self.rows.items()}
+        rows = {name: names.gathered_for_good(frame) for name, frame in self.rows.items()}
         pieces = Pieces(names, self.families)
         for subgoal in self.order:
             kinds = Kinds.of(self.changes[self.relation(subgoal)])
@@ -229,7 +229,7 @@ class _Run:
         found = names.kept(scanned)
         # A small batch may still meet many rows, of a customer with very many orders.
         names.is_small = found.count() <= MOST_EVIDENCE and names.is_small
-        self.evidence = names.gathered(found)
+        self.evidence = names.gathered_for_good(found)
 
     def no_evidence(self) -> DataFrame:
         nothing = self.parts[self.order[0]].frame.where("false")

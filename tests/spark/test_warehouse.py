@@ -36,6 +36,7 @@ from warehouse.tables import (
     ConflictError,
     ForeignWriteError,
     ProgramChangedError,
+    Store,
     ViewTable,
 )
 
@@ -328,6 +329,14 @@ def test_a_log_is_netted(shop: Shop) -> None:
     frame = shop.spark.createDataFrame(log, "id long, text string, change string, at int")
     found = sorted(map(tuple, netted(relation, frame, "at").collect()))
     assert found == [(3, None, "insert"), (4, "", "delete")]
+    tie = frame.selectExpr("id", "text", "change", "1 AS at")
+    with pytest.raises(BatchError, match=r"WH355.*2 rows"):
+        netted(relation, tie, "at")
+    # Said twice it is said once; and a column may have any name.
+    people = selfmaint.parse(".decl p(first: long, last: string) v(X) :- p(X, _).").relations["p"]
+    renamed = frame.toDF("first", "last", "change", "at")
+    twice = netted(people, renamed.unionAll(renamed), "at")
+    assert sorted(map(tuple, twice.collect())) == found
 
 
 def test_reports_are_kept(spark: SparkSession, tmp_path: Path) -> None:
@@ -503,8 +512,34 @@ def test_a_view_is_repaired_in_the_middle_of_a_batch(
             shop.warehouse.apply(batch, number)
     shop.warehouse.repair("demand")
     assert shop.warehouse.next_batch() == number
+    with pytest.raises(RuntimeStateError, match=f"number={number}"):
+        shop.warehouse.apply(batch)
     report = shop.warehouse.apply(batch, number)
     assert [view.view for view in report.views if view.is_replay] == ["sales"]
+    shop.check()
+
+
+def test_a_batch_that_is_not_in_the_journal_is_not_applied_twice(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every view has it. Without a number it would be the next batch."""
+
+    def dying(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    number = shop.warehouse.next_batch()
+    batch = shop.batch(orders=[("+", 71, 2, 2, DAY)])
+    shop.advance(batch)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_record", dying)
+        with pytest.raises(KeyboardInterrupt):
+            shop.warehouse.apply(batch)
+    again = Warehouse.open(shop.spark, shop.path, selfmaint.parse(PROGRAM), source=shop.source)
+    for warehouse in (shop.warehouse, again):
+        with pytest.raises(RuntimeStateError, match=f"RT408.*batch {number}"):
+            warehouse.apply(batch)
+    again.apply(batch, number)
+    assert shop.warehouse.next_batch() == number + 1  # it has learned of that
     shop.check()
 
 

@@ -50,11 +50,16 @@ VALUES: Mapping[str, Sequence[object]] = {
     "string": ["", " ", "'", "A", "\\", "a", "a'b", "ä", "日本", "\U0001f600"],
     "decimal(12,2)": [Decimal(n) / 100 for n in (-999, -1, 0, 1, 10, 99, 100, 101, 5000, 10**11)],
     "double": [-1e300, -0.5, 0.0, 0.1, 0.30000000000000004, 1.0, 1.5, 2.0, 1e15, 1e300],
+    # Of 32 bits, and some next to their neighbours.
+    "float": [
+        ColumnType("float").admit(number)
+        for number in (-1e30, -0.5, 0.0, 0.1, 0.7, 1.0, 1.0000001, 1.5, 2.0**24, 1e30)
+    ],
     "date": [
-        date(1582, 10, 15),
+        date(1, 1, 1),
+        date(1582, 10, 10),  # a day that the calendars disagree on
         date(1969, 12, 31),
         *(date(2024, 2, 25 + n) for n in range(5)),
-        date(2024, 3, 1),
         date(2024, 3, 31),
         date(9999, 12, 31),
     ],

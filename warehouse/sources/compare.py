@@ -7,7 +7,7 @@ Law: where `cq.types.holds` compares two values, the column says the same, NULL 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -25,9 +25,12 @@ def literal(value: object, type: Type) -> Column:
     """A constant that is in the representation of `type`, as `Type.admit` leaves it."""
     from pyspark.sql import functions
 
+    # As text: Spark would take a time of Python for one in the zone of this machine, and an old
+    # date for one of the Julian calendar.
     if isinstance(value, datetime):
-        # As text: Spark would take a time of Python for one in the zone of this machine.
         value = value.isoformat(sep=" ")
+    elif isinstance(value, date):
+        value = value.isoformat()
     return functions.lit(value).cast(spark_type(type))
 
 

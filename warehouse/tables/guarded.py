@@ -327,7 +327,8 @@ class GuardedTable:
                 f"not be read ({reason_of(failure)}), so it is not known whether batch "
                 f"{mark.batch} was applied",
                 *unreadable.help,
-                "apply the same batch again: if it was applied, it is recognised",
+                f"apply the same batch again, with `number={mark.batch}`: if it was applied, it is "
+                "recognised",
                 table=self.name,
                 version=base,
                 batch=mark.batch,
@@ -361,7 +362,8 @@ class GuardedTable:
         return ConflictError(
             f"somebody else committed to {self.name} while batch {mark.batch} was decided; it "
             f"is now at version {version} or later. {_not_applied(mark)}",
-            "apply the same batch again: it is decided anew on what is there now",
+            f"apply the same batch again, with `number={mark.batch}`: it is decided anew on what "
+            "is there now, and views that have it are left alone",
             table=self.name,
             version=version,
             batch=mark.batch,
@@ -413,7 +415,7 @@ _PROBLEMS: Final[dict[type[TableError], tuple[str, tuple[str, ...]]]] = {
     ),
     StorageError: (
         "could not be read or written",
-        ("see the cause above; once it is removed, apply the same batch again",),
+        ("see the cause above; once it is removed, apply the same batch again, with its number",),
     ),
     ConflictError: ("is being written to by somebody else", ("try again",)),
 }
@@ -427,6 +429,8 @@ def _source_column(place: int) -> str:
 
 
 def _not_applied(mark: Mark) -> str:
+    if mark.kind is Kind.RECORD:
+        return f"The views have batch {mark.batch}; only the journal does not say so yet"
     return "Nothing was changed" if mark.batch is None else f"Batch {mark.batch} is not applied"
 
 

@@ -146,11 +146,31 @@ class Store:
 
         One look per batch is enough. What somebody commits after it, the commit's own guard sees:
         a batch is never decided on rows that are newer than the number it was checked against.
+        Batches that left a view as it was are only in the journal, so that is looked at first.
 
         Raises:
             TableError: as `ViewTable.state`.
         """
+        self.learn()
         return {name: table.state() for name, table in self.views.items()}
+
+    def learn(self) -> None:
+        """Learn what another maintainer has recorded, if anything; no Spark job if nothing."""
+        if not self._journal.is_at(self._version):
+            self.catch_up()
+
+    def unfinished(self, states: Mapping[str, State]) -> int | None:
+        """The last batch, if not every view has it, or the journal does not say so; else None.
+
+        Args:
+            states: as `states` found them.
+        """
+        known = {name: state.batch for name, state in self._recorded.items()}
+        batches = {state.batch for state in states.values()} - {None}
+        is_told = all(state.batch == known.get(name) for name, state in states.items())
+        if not batches or (is_told and len(batches) == 1):
+            return None
+        return max(batch for batch in batches if batch is not None)
 
     def check_batch(
         self, number: int, states: Mapping[str, State] | None = None
@@ -160,18 +180,12 @@ class Store:
         Args:
             states: as `states` found them; looked up now unless given.
         Raises:
-            BatchOrderError: WH342, if it is neither for some view.
+            BatchOrderError: WH342, if it is neither for some view, or loading was interrupted.
             TableError: as `ViewTable.state`.
         """
-        try:
-            return self._places(number, self.states() if states is None else states)
-        except BatchOrderError:
-            if not self.catch_up():
-                raise
-            return self._places(number, self.states())
-
-    def _places(self, number: int, states: Mapping[str, State]) -> dict[str, Place]:
-        return {name: table.check_batch(number, states[name]) for name, table in self.views.items()}
+        seen = self.states() if states is None else states
+        _require_whole(number, seen)
+        return {name: table.check_batch(number, seen[name]) for name, table in self.views.items()}
 
     def catch_up(self) -> bool:
         """Learn what another maintainer of this folder has recorded; False if that is nothing.
@@ -247,6 +261,23 @@ class Store:
         in it twice.
         """
         return self._journal.read()
+
+
+def _require_whole(number: int, states: Mapping[str, State]) -> None:
+    """Refuse a batch where only some views were loaded; one that begins all may be finished."""
+    loaded = {name: state.batch for name, state in states.items() if state.batch is not None}
+    if not loaded or len(loaded) == len(states) or number in loaded.values():
+        return
+    missing = next(name for name in states if name not in loaded)
+    last = max(loaded.values())
+    raise BatchOrderError(
+        f"view `{missing}` was never loaded, but others were, as of batch {last}: a load was "
+        "interrupted. Nothing was changed",
+        "run `load()` again",
+        table=f"view `{missing}`",
+        batch=number,
+        expected=last,
+    )
 
 
 def view_path(path: str, name: str) -> str:
