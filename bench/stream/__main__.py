@@ -76,7 +76,9 @@ def measured(options: argparse.Namespace, console: Console) -> Run | None:
             terminal.stage("Starting Spark")
             spark = session("selfmaint stream", is_short=options.quick)
             with terminal.stoppable():
-                found = measure(spark, settings, options.cache, terminal)
+                for found in measure(spark, settings, options.cache, terminal):
+                    options.out.parent.mkdir(parents=True, exist_ok=True)
+                    options.out.write_text(found.to_json(), encoding="utf-8")
     except (WrongRows, MissingGenerator, SelfmaintError) as error:
         console.print(f"error: {error}", style="bold red", markup=False)
         return None

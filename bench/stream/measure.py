@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -48,19 +48,22 @@ class Screen(Protocol):
         """A batch has ended, and all views are right; so many rows were compared."""
 
 
-def measure(spark: SparkSession, settings: Settings, cache: Path, screen: Screen) -> Run:
-    """Run it.
+def measure(spark: SparkSession, settings: Settings, cache: Path, screen: Screen) -> Iterator[Run]:
+    """Run it: after each batch what was found so far.
+
+    It takes hours, and what it has found must not be lost if it dies. The last one counts if the
+    iterator comes to its end: then all views have been compared row by row.
 
     Raises:
         WrongRows: a plan's view was not as recomputed.
     """
     with tempfile.TemporaryDirectory(prefix="selfmaint-stream-") as folder:
-        return _measure(spark, settings, cache, screen, Path(folder))
+        yield from _measure(spark, settings, cache, screen, Path(folder))
 
 
 def _measure(
     spark: SparkSession, settings: Settings, cache: Path, screen: Screen, folder: Path
-) -> Run:
+) -> Iterator[Run]:
     screen.stage(f"TPC-H at scale factor {settings.scale:g}")
     keyed, bare = program.with_keys(), program.without_keys()
     start = tables(spark, generated(settings.scale, cache), keyed)
@@ -90,6 +93,7 @@ def _measure(
         rows = check(truth, others, keyed.views, number)
         record.compared += len(others) * len(rows)
         screen.line(number, lines, sum(rows.values()) * len(others))
+        yield record.run(replace(settings, batches=number), everyone, truth)
         if screen.is_stopping:
             break
     screen.stage("Comparing all views row by row")
@@ -97,7 +101,6 @@ def _measure(
         expected = truth.computed(view, number)
         for plan in everyone:
             compare(expected, plan.read(view), plan.name, view, number)
-    return record.run(replace(settings, batches=number), everyone, truth)
 
 
 class Record:

@@ -41,7 +41,7 @@ class Quiet:
 def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("tpch")
     screen = Quiet()
-    found = measure(spark, replace(SETTINGS, batches=9), cache, screen)
+    (found,) = measure(spark, replace(SETTINGS, batches=9), cache, screen)
     assert screen.batches == [1]
     assert found.settings == SETTINGS
     return found
