@@ -26,7 +26,16 @@ from cq.syntax import (
     Var,
     body_terms,
 )
-from cq.types import ANY, MAX_PRECISION, TYPE_NAMES, Misfit, Type, Value, constant_family
+from cq.types import (
+    ANY,
+    MAX_PRECISION,
+    TYPE_NAMES,
+    Misfit,
+    Type,
+    Value,
+    constant_family,
+    constant_type,
+)
 
 MAX_SUBGOALS = 250
 """A view may not unfold into more subgoals than this; views over views grow exponentially."""
@@ -38,10 +47,15 @@ MAX_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class CheckedView:
-    """A rule whose constants are in their columns' representation, and its head's types."""
+    """A rule whose constants are in their columns' representation, and its head's types.
+
+    Args:
+        constants: per head column the constant that stands there, also one from a view below.
+    """
 
     rule: Rule
     types: tuple[Type, ...]
+    constants: tuple[Const | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,13 +322,53 @@ class _Checker:
         self.bound(rule)
         comparisons = tuple(self.comparison(comparison, types) for comparison in rule.comparisons)
         self.singletons(rule)
+        pinned = self.pinned(atoms, comparisons, types)
         plain = (_plain(term) if isinstance(term, Const) else term for term in rule.head.terms)
         head = replace(rule.head, terms=tuple(plain))
         # A constant of the head has no declared type: it is compared with what it meets.
         head_types = tuple(
             types.get(term, ANY) if isinstance(term, Var) else ANY for term in head.terms
         )
-        return CheckedView(Rule(head, atoms, comparisons), head_types)
+        constants = tuple(
+            term if isinstance(term, Const) else pinned.get(term) for term in head.terms
+        )
+        return CheckedView(Rule(head, atoms, comparisons), head_types, constants)
+
+    def pinned(
+        self, atoms: Iterable[Atom], comparisons: Iterable[Comparison], types: Mapping[Var, Type]
+    ) -> dict[Var, Const]:
+        """The variables that stand where a view of the body shows a constant, each with it.
+
+        Such a constant has the representation of no column, so it must be the same in that of the
+        columns that it meets here: elsewhere a join compares values of one type.
+        """
+        found = {
+            term: constant
+            for atom in atoms
+            if atom.predicate in self.views
+            for term, constant in zip(
+                atom.terms, self.views[atom.predicate].constants, strict=False
+            )
+            if constant is not None and isinstance(term, Var)
+        }
+        for term, constant in found.items():
+            equal = {
+                side
+                for c in comparisons
+                if c.operator == "=" and term in (c.left, c.right)
+                for side in (c.left, c.right)
+            }
+            for kind in {types.get(side, ANY) for side in (term, *equal) if isinstance(side, Var)}:
+                if kind != ANY and not _is_same(constant, kind):
+                    self.error(
+                        "CQ116",
+                        f"variable `{shorten(term.name)}` is the constant "
+                        f"{shorten(_shown(constant.value))} in a view below, which is no value of "
+                        f"type {kind}",
+                        term.span,
+                        "write the constant in this rule instead of the variable",
+                    )
+        return found
 
     def atom(self, atom: Atom, types: dict[Var, Type]) -> Atom:
         name = atom.predicate
@@ -443,6 +497,13 @@ class _Checker:
             try:
                 return _admitted(term, other)
             except Misfit:
+                if constant_type(term.value).precision > MAX_PRECISION:
+                    self.error(
+                        "CQ116",
+                        f"constant {shorten(_shown(term.value))} has more than {MAX_PRECISION} "
+                        "digits: no type of numbers holds it",
+                        term.span,
+                    )
                 return term  # `Q > 1.5` on whole numbers compares by value
         return self.constant(term, other)
 
@@ -491,6 +552,14 @@ def _plain(term: Const) -> Const:
 
 def _admitted(term: Const, kind: Type) -> Const:
     return replace(term, value=cast(Value, kind.admit(term.value)))
+
+
+def _is_same(term: Const, kind: Type) -> bool:
+    """Whether a column of this type has the constant just as it is."""
+    try:
+        return _admitted(term, kind).value == term.value
+    except Misfit:
+        return False
 
 
 def _shown(value: object) -> str:

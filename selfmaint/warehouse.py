@@ -55,7 +55,8 @@ class Comparison:
     Args:
         version: of the view's table.
         missing, surplus: how many rows the view lacks, and has too many.
-        sample: some of these rows, with a column `difference`: `missing` or `surplus`.
+        sample: some of these rows, and as a last column `missing` or `surplus`: `difference`,
+            or `difference_` if the view has a column of that name.
     """
 
     view: str
@@ -432,12 +433,12 @@ class Warehouse:
         rows = difference(self._recomputed(stored, state.batch), found)
         copies = sf.col(quoted(COPIES))
         word = sf.when(copies > 0, "missing").otherwise("surplus")
-        differing = rows.withColumn("difference", word).localCheckpoint()
-        total = sf.sum(sf.abs(copies)).alias("total")
-        counts = {
-            row["difference"]: row["total"]
-            for row in differing.groupBy("difference").agg(total).collect()
-        }
+        label = "difference"
+        while any(column.casefold() == label for column in rows.columns):
+            label += "_"
+        differing = rows.withColumn(label, word).localCheckpoint()
+        totals = differing.groupBy(label).agg(sf.sum(sf.abs(copies)))
+        counts = {str(word): int(total) for word, total in totals.collect()}
         return Comparison(
             name,
             state.version,

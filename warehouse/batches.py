@@ -24,6 +24,9 @@ CHANGE: Final = "change"
 INSERT: Final = "insert"
 DELETE: Final = "delete"
 
+FRACTIONS: Final = ("float", "double")
+"""The types that have NaN."""
+
 
 class BatchError(CodedError):
     """A batch that cannot be applied as it is. Nothing was changed.
@@ -63,7 +66,8 @@ def checked(
 
     Raises:
         BatchError: WH350 an unknown relation, WH351 an unknown word for a change, WH352 a row that
-            is in the batch twice, WH353 two rows with one key, WH354 NULL in a declared key.
+            is in the batch twice, WH353 two rows with one key, WH354 NULL in a declared key, WH356
+            NaN.
         ColumnError: WH321, columns that are missing, too many or of another type.
     """
     for name, frame in batch.items():
@@ -163,6 +167,8 @@ def _figures(relation: Relation) -> _Figures:
         "unknown": "count_if(NOT known)",
         "twice": "count_if(twice > 1)",
     }
+    if fractions := [i for i, c in enumerate(relation.columns) if c.type.name in FRACTIONS]:
+        counts["nan"] = f"count_if({' OR '.join(f'isnan(c{i})' for i in fractions)})"
     for number, key in enumerate(relation.keys):
         columns.append(f"{shared(key, 'insert')} AS key{number}")
         counts[f"key{number}"] = f"count_if(key{number} > 1)"
@@ -189,6 +195,13 @@ def _check_counts(relation: Relation, counts: Mapping[str, int]) -> None:
             f"the batch is not net: {count} changes of `{name}` are of a row that is in it more "
             "than once",
             NETTING,
+        )
+    if count := counts.get("nan"):
+        raise BatchError(
+            "WH356",
+            name,
+            f"{count} changes of `{name}` hold NaN, which equals nothing",
+            "use NULL for an unknown number",
         )
     for number, key in enumerate(relation.keys):
         columns = ", ".join(relation.columns[i].name for i in key)

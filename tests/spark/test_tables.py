@@ -8,7 +8,9 @@ import resource
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date, datetime
 from decimal import Decimal
@@ -19,6 +21,7 @@ import pytest
 from pyspark.sql import functions, types
 from pyspark.sql.functions import col
 
+from warehouse.sources import DeltaSource
 from warehouse.tables import (
     BatchOrderError,
     Commit,
@@ -437,6 +440,42 @@ def test_a_commit_that_is_overtaken_is_refused(
     assert len(rows_of(table)) == 11
     with pytest.raises(ForeignWriteError):
         table.state()
+
+
+def test_other_writes_of_the_session_carry_nothing_of_ours(
+    spark: SparkSession, table: ViewTable, tmp_path: Path
+) -> None:
+    source = DeltaSource.create(spark, str(tmp_path / "source"), {"r": numbers(spark, 0, 1)})
+    theirs = str(tmp_path / "theirs")
+    numbers(spark, 0, 1).write.format("delta").save(theirs)
+
+    @contextmanager
+    def meanwhile(deletes: DataFrame | None) -> Iterator[None]:
+        version = table.newest()
+        inserts = slowly(numbers(spark, 50 * version, 12))
+        with ThreadPoolExecutor() as pool:
+            made = pool.submit(
+                table.commit, version, 17 + version, inserts=inserts, deletes=deletes, info={}
+            )
+            time.sleep(1)
+            assert not made.done()
+            yield
+            made.result()
+
+    with meanwhile(deletes=None):  # an append: two writes of the same number would be one
+        intrude(spark, theirs)
+        intrude(spark, theirs)
+    with meanwhile(deletes=numbers(spark, 0, 1)):  # a MERGE: our own source waits for its turn
+        for first in (1, 2):
+            changes = numbers(spark, first, 1).select("*", functions.lit("insert").alias("change"))
+            source.advance({"r": changes})
+
+    assert spark.read.format("delta").load(theirs).count() == 3
+    assert source.read("r", 2).count() == 3
+    for folder in (theirs, str(tmp_path / "source" / "r")):
+        for log in Path(folder, "_delta_log").glob("*.json"):
+            assert '"txn":' not in log.read_text()
+            assert '"userMetadata"' not in log.read_text()
 
 
 def test_two_maintainers_cannot_apply_the_same_batch(

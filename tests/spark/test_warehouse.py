@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -490,6 +491,24 @@ def test_a_slice_of_nulls_is_asked_for_as_such(spark: SparkSession, tmp_path: Pa
         found = {row["x"] for row in warehouse.view("v").read().collect()}
         assert found == ({None, "a"} if is_left else {"a"})
         assert warehouse.verify("v").is_right
+
+
+def test_differing_rows_are_shown_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    program = selfmaint.parse(".decl r(x: long, y: double) v(X, Difference) :- r(X, Difference).")
+    source = MemorySource.of_rows(spark, program.relations.values(), {"r": [(1, 2.5), (1, 2.5)]})
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source)
+    warehouse.load()
+    assert warehouse.verify("v").rows == 1  # a relation is a set
+
+    new = spark.createDataFrame([(3, math.nan, "insert")], "x long, y double, change string")
+    with pytest.raises(BatchError, match="WH356"):
+        warehouse.apply({"r": new})
+    source.advance({"r": new.replace(math.nan, 4.5)})
+    warehouse.apply({"r": new.limit(0)})  # the source has the change, the batch has not
+    found = warehouse.verify("v")
+    assert (found.missing, found.surplus) == (1, 0)
+    assert found.sample.columns == ["x", "difference", "difference_"]
+    assert [tuple(row) for row in found.sample.collect()] == [(3, 4.5, "missing")]
 
 
 def test_a_view_is_repaired_in_the_middle_of_a_batch(

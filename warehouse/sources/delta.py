@@ -20,6 +20,7 @@ from warehouse.sources.changes import Changes, counted, require_known
 from warehouse.sources.errors import SourceError
 from warehouse.sources.join import Join
 from warehouse.sources.protocol import Answer, computed
+from warehouse.tables.carrying import carrying
 from warehouse.tables.guarded import GuardedTable
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ class RecordedEpochs:
     def record(self, version: int, epoch: Epoch) -> None:
         rows = [(version, relation, number) for relation, number in sorted(epoch.items())]
         frame = self._spark.createDataFrame(rows, EPOCH_COLUMNS)
-        frame.coalesce(1).write.format("delta").mode("append").save(self._path)
+        with carrying(self._spark, {}):
+            frame.coalesce(1).write.format("delta").mode("append").save(self._path)
 
     def _read(self) -> DataFrame:
         return self._spark.read.format("delta").load(self._path)
@@ -148,7 +150,8 @@ class DeltaSource:
         paths = {relation: _table_path(path, relation) for relation in tables}
         for relation, frame in tables.items():
             writer = frame.write.format("delta").option("delta.enableDeletionVectors", "true")
-            writer.mode("error").save(paths[relation])
+            with carrying(spark, {}):
+                writer.mode("error").save(paths[relation])
         epochs = RecordedEpochs(spark, f"{path}/{EPOCHS}")
         epochs.record(0, dict.fromkeys(tables, 0))
         return cls(spark, paths, epochs, name=name)
@@ -258,7 +261,8 @@ class DeltaSource:
         }
         for relation, change in netted.items():
             if change.inserts or change.deletes:
-                self._write(relation, change)
+                with carrying(self._spark, {}):
+                    self._write(relation, change)
                 epoch[relation] += 1
         self._require_untouched(version, {name: epoch[name] for name in changes})
         epochs.record(version + 1, epoch)
@@ -272,9 +276,9 @@ class DeltaSource:
         epoch = dict(before)
         for relation, path in self._tables.items():
             if _table_version(self._spark, path) != epoch[relation]:
-                self._spark.sql(
-                    f"RESTORE TABLE {delta_table(path)} TO VERSION AS OF {epoch[relation]:d}"
-                ).collect()
+                restore = f"RESTORE TABLE {delta_table(path)} TO VERSION AS OF {epoch[relation]:d}"
+                with carrying(self._spark, {}):
+                    self._spark.sql(restore).collect()
                 epoch[relation] = _table_version(self._spark, path)
         # A restored table has a newer version with the content of the recorded one.
         epochs.record(version, epoch)

@@ -38,7 +38,7 @@ class MemorySource:
         *,
         name: str = "memory",
     ) -> MemorySource:
-        """Declared relations with rows of Python values; a relation without any is empty.
+        """Declared relations with rows of Python values; a row given twice is one row.
 
         Raises:
             InputError: a row that its relation does not admit.
@@ -47,7 +47,7 @@ class MemorySource:
         return cls(
             {
                 relation.name: spark.createDataFrame(
-                    [relation.admit(row) for row in rows.get(relation.name, ())],
+                    list(dict.fromkeys(map(relation.admit, rows.get(relation.name, ())))),
                     struct_type(relation),
                 )
                 for relation in relations

@@ -19,15 +19,15 @@ Commits that do not change rows, such as OPTIMIZE, are no conflict.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from warehouse.columns import delta_table, quoted
 from warehouse.sparklog import silent_query_errors
+from warehouse.tables.carrying import carrying
 from warehouse.tables.errors import (
     REPAIR,
     ConflictError,
@@ -46,6 +46,9 @@ from warehouse.tables.marks import Kind, Mark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
+
+Write: TypeAlias = Callable[[Mapping[str, str]], None]
+"""Writes and commits; the commit is to carry these options."""
 
 NO_SUCH_VERSION: Final = 2**62
 APPLICATION: Final = "selfmaint"
@@ -124,9 +127,10 @@ class GuardedTable:
 
     def create(self, frame: DataFrame) -> None:
         """A new table with these columns and rows."""
-        mark = Mark(Kind.CREATE)
-        with self._translated(), _settings(self.spark, _user_metadata(mark)):
-            frame.write.format("delta").mode("error").options(**PROPERTIES).save(self.path)
+        carried = {"userMetadata": Mark(Kind.CREATE).dump()}
+        with self._translated(), carrying(self.spark, {}):
+            writer = frame.write.format("delta").mode("error").options(**PROPERTIES, **carried)
+            writer.save(self.path)
 
     def read(self, version: int | None = None) -> DataFrame:
         """The rows, now or at a version.
@@ -196,7 +200,7 @@ class GuardedTable:
         return tuple(Entry.of(int(row["version"]), row) for row in rows)
 
     def append(self, frame: DataFrame, expected: int, mark: Mark) -> Entry:
-        return self._write(expected, mark, lambda: frame.writeTo(self.identifier).append())
+        return self._write(expected, mark, self._append(frame))
 
     def note(self, frame: DataFrame, expected: int, mark: Mark) -> Entry:
         """Append rows whose mark is what matters, without the fence of step 3.
@@ -205,16 +209,17 @@ class GuardedTable:
         came later (`Entry.is_late`), and its writer is told of the conflict, as a fence would have
         done. Its rows stay, which a fence would have dropped.
         """
-        return self._write(
-            expected, mark, lambda: frame.writeTo(self.identifier).append(), is_fenced=False
-        )
+        return self._write(expected, mark, self._append(frame), is_fenced=False)
+
+    def _append(self, frame: DataFrame) -> Write:
+        return lambda carried: frame.writeTo(self.identifier).options(**carried).append()
 
     def overwrite(self, frame: DataFrame, expected: int, mark: Mark) -> Entry:
         """Replace all rows in one commit."""
         from pyspark.sql.functions import lit
 
-        def overwrite() -> None:
-            frame.writeTo(self.identifier).overwrite(lit(True))
+        def overwrite(carried: Mapping[str, str]) -> None:
+            frame.writeTo(self.identifier).options(**carried).overwrite(lit(True))
 
         return self._write(expected, mark, overwrite)
 
@@ -240,12 +245,13 @@ class GuardedTable:
         for name, value in zip(names, theirs, strict=True):
             matches = matches & col(quoted(name)).eqNullSafe(value)
 
-        def merge() -> None:
+        def merge(carried: Mapping[str, str]) -> None:
             writer = rows.mergeInto(self.identifier, matches).whenMatched().delete()
             if inserts is not None:
                 values = dict(zip(map(quoted, names), theirs, strict=True))
                 writer = writer.whenNotMatched(~is_deletion).insert(values)
-            writer.merge()
+            with carrying(self.spark, carried):  # a MERGE takes no options
+                writer.merge()
 
         return self._write(expected, mark, merge)
 
@@ -256,29 +262,26 @@ class GuardedTable:
             ConflictError: WH340, if somebody else was writing.
         """
         order = f" ZORDER BY ({', '.join(map(quoted, columns))})" if columns else ""
-        mark = Mark(Kind.OPTIMIZE)
-        with self._translated(), _settings(self.spark, _user_metadata(mark)):
+        carried = {"userMetadata": Mark(Kind.OPTIMIZE).dump()}
+        with self._translated(), carrying(self.spark, carried):
             self.spark.sql(f"OPTIMIZE {self.identifier}{order}").collect()
 
-    def _write(
-        self, expected: int, mark: Mark, write: Callable[[], None], *, is_fenced: bool = True
-    ) -> Entry:
+    def _write(self, expected: int, mark: Mark, write: Write, *, is_fenced: bool = True) -> Entry:
         base = self._base(expected, mark)
-        if not is_fenced:
+        settings = {"spark.databricks.delta.maxCommitAttempts": "0"}
+        if is_fenced:
+            # Versions of one table only grow, those of several have no order.
+            fence = {"txnAppId": f"{APPLICATION} {self.name}", "txnVersion": str(base + 1)}
+        else:
+            fence = {}
             mark = replace(mark, only_at=base + 1)
-        settings = {
-            **_user_metadata(mark),
-            "spark.databricks.delta.maxCommitAttempts": "0",
-            "spark.databricks.delta.write.txnAppId": APPLICATION if is_fenced else None,
-            "spark.databricks.delta.write.txnVersion": str(base + 1) if is_fenced else None,
-        }
-        if not is_fenced:
             # Delta would list all files of a small table with every commit. Nobody reads the list
             # of a table whose marks are what matters, and it grows with each of them.
             settings["spark.databricks.delta.allFilesInCrc.enabled"] = "false"
+        carried = {"userMetadata": mark.dump(), **fence}
         try:
-            with _settings(self.spark, settings), silent_query_errors():
-                write()
+            with carrying(self.spark, {}, settings), silent_query_errors():
+                write(carried)
         except _spark_errors() as error:
             # Delta can fail after its commit, for example while it writes a checkpoint.
             entry = self._committed(base, mark, error)
@@ -432,37 +435,6 @@ def _not_applied(mark: Mark) -> str:
     if mark.kind is Kind.RECORD:
         return f"The views have batch {mark.batch}; only the journal does not say so yet"
     return "Nothing was changed" if mark.batch is None else f"Batch {mark.batch} is not applied"
-
-
-def _user_metadata(mark: Mark) -> dict[str, str]:
-    return {"spark.databricks.delta.commitInfo.userMetadata": mark.dump()}
-
-
-_one_writer = threading.RLock()
-"""Settings belong to a session, not to a thread: two threads would write under each other's."""
-
-
-@contextmanager
-def _settings(spark: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """Settings for a block, None for one to be unset; afterwards all are as they were.
-
-    A transaction number that stayed behind would make Delta drop a later write in silence.
-    """
-    with _one_writer:
-        before = {key: spark.conf.get(key, None) for key in settings}
-        try:
-            _set(spark, settings)
-            yield
-        finally:
-            _set(spark, before)
-
-
-def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
-    for key, value in settings.items():
-        if value is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, value)
 
 
 def _spark_errors() -> tuple[type[Exception], ...]:
