@@ -12,6 +12,7 @@ together. Two liberties over the letter of the design, both sound, both to ask l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -135,6 +136,18 @@ class Effect:
     def decision(self, query: Query, relation: str, action: Action, row: object) -> Decision:
         """Where a change of the batch ended."""
         return _decision(query, self.settled, self.work, relation, action, row)
+
+    def screened(self, query: Query, relation: str) -> int:
+        """How many insertions into a relation meet no subgoal: nothing was looked up for them."""
+        subgoals = query.occurrences(relation)
+        screened = Counter(
+            part.row
+            for part, verdict in self.settled.verdicts.items()
+            if verdict.kind is Kind.IRRELEVANT
+            and part.action == "insert"
+            and part.subgoal in subgoals
+        )
+        return sum(times == len(subgoals) for times in screened.values())
 
     def asked(self, query: Query, relation: str) -> int:
         """How many insertions into a relation asked the source."""

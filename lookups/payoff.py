@@ -115,20 +115,23 @@ class Payoff:
     @property
     def choice(self) -> Choice:
         """What to do next."""
+        if self.idle_cost is not None and self.idle_cost < PATIENCE * self.last_cost:
+            return Choice.SKIP
         total = self.total
         if total.looked_up < FEW or not total.asked:
             return Choice.LOOK_UP
         loss = total.lookup_cost - (total.helped + 1) * total.source_cost / total.asked
         if loss <= 0 or self.is_paying:
             return Choice.LOOK_UP
-        is_due = self.idle_cost is None or self.idle_cost >= PATIENCE * self.last_cost
-        return Choice.PROBE if is_due and loss <= SHARE * total.source_cost else Choice.SKIP
+        return Choice.PROBE if loss <= SHARE * total.source_cost else Choice.SKIP
 
     def after(self, seen: Stretch) -> Payoff:
         """The record with a stretch added."""
         is_old = self.total.looked_up + self.total.skipped >= WINDOW
         total = self.total.then(seen, 0.5 if is_old else 1.0)
         if not seen.looked_up:
+            if self.choice is not Choice.SKIP:  # the view was empty: nothing was switched off
+                return replace(self, total=total)
             idle_cost = (self.idle_cost or 0.0) + seen.source_cost
             return replace(self, total=total, idle_cost=idle_cost)
         cheapest = min(self.cheapest, seen.lookup_cost / seen.looked_up)

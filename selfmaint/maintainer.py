@@ -11,7 +11,7 @@ made or skipped on the way; `property_tests/test_maintainer.py` holds it to reco
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Final
@@ -34,6 +34,9 @@ STRETCH: Final = 8
 
 LONGEST: Final = 64
 """The same while every lookup helps: the record would say each time what it said before."""
+
+AHEAD: Final = 1024
+"""Single changes that are read before the first of them is applied."""
 
 HELPED: Final = frozenset({Kind.UNAFFECTED, Kind.SELF_MAINTAINED})
 
@@ -117,25 +120,58 @@ class Maintainer:
     def follow(self, changes: Iterable[object]) -> list[Kind]:
         """Apply changes one by one, each as a batch of its own; where each of them ended.
 
+        A deletion with an insertion of the same key right behind it is an UPDATE, and one batch:
+        between the two, what references the row would reference nothing.
+
         The lookups of a change that comes alone are those of its plan, so the batch rule is left to
-        the changes that miss. The source answers as of the change that asks.
+        the changes that miss. Changes are read ahead, up to `AHEAD` of them, and the source answers
+        as of the change that asks: where it moves on with the changes, follow them one by one.
 
         Raises:
             InputError: as `apply` does. The changes before the one at fault are applied, but for
-                less than `LONGEST` that came right before a change that does not fit the program.
+                less than `AHEAD` that came right before a change that does not fit the program.
         """
         kinds: list[Kind] = []
+        held: tuple[Plan, Row] | None = None  # a deletion that may be half of an UPDATE
+        for plan, rows in self._ahead(changes):
+            if held is not None:
+                if _is_update(*held, plan, rows[0]):
+                    kinds += self._update(plan.relation, held[1], rows.pop(0))
+                else:
+                    kinds += self._alone(held[0], [held[1]])
+            held = None
+            if plan.action == "delete" and _keys(plan):
+                held = plan, rows.pop()
+            kinds += self._alone(plan, rows)
+        if held is not None:
+            kinds += self._alone(held[0], [held[1]])
+        return kinds
+
+    def _ahead(self, changes: Iterable[object]) -> Iterator[tuple[Plan, list[Row]]]:
+        """The changes, those together that have one plan."""
         for (relation, action), group in groupby(map(read_change, changes), itemgetter(0, 1)):
             plan = self._view.plan(relation, action)
-            size = STRETCH
-            while rows := [row for _, _, row in islice(group, size)]:
-                admitted = plan.query.by_name[relation].admit_all(rows)
-                if plan.steps:
-                    ended = self._stretch(plan, admitted)
-                else:
-                    ended = [Kind.IRRELEVANT] * len(rows)
-                size = min(2 * size, LONGEST) if HELPED.issuperset(ended) else STRETCH
-                kinds += ended
+            while rows := [row for _, _, row in islice(group, AHEAD)]:
+                yield plan, plan.query.by_name[relation].admit_all(rows)
+
+    def _update(self, relation: str, old: Row, new: Row) -> list[Kind]:
+        effect = self.apply([(relation, "delete", old), (relation, "insert", new)])
+        query = self._view.query
+        return [
+            effect.decision(query, relation, "delete", old).kind,
+            effect.decision(query, relation, "insert", new).kind,
+        ]
+
+    def _alone(self, plan: Plan, rows: list[Row]) -> list[Kind]:
+        """Each change as a batch, in stretches between which the record is looked at."""
+        if not plan.steps:
+            return [Kind.IRRELEVANT] * len(rows)
+        kinds: list[Kind] = []
+        size = STRETCH
+        while len(kinds) < len(rows):
+            ended = self._stretch(plan, rows[len(kinds) : len(kinds) + size])
+            size = min(2 * size, LONGEST) if HELPED.issuperset(ended) else STRETCH
+            kinds += ended
         return kinds
 
     def _stretch(self, plan: Plan, rows: list[Row]) -> list[Kind]:
@@ -160,9 +196,8 @@ class Maintainer:
             kinds.append(self._miss(plan, row, is_skipped))
             source_cost += clock() - missed
             asked += kinds[-1] is Kind.MISS
-        if is_insert:
+        if is_insert and (count := len(rows) - kinds.count(Kind.IRRELEVANT)):
             lookup_cost = clock() - started - source_cost
-            count = len(rows)
             self._note(
                 plan.relation,
                 Stretch(skipped=count, asked=asked, source_cost=source_cost)
@@ -210,10 +245,13 @@ class Maintainer:
 
     def _note_batch(self, batch: Batch, effect: Effect, deciding: float, asking: float) -> None:
         """Share out what the batch took: deciding by changes, asking by changes that asked."""
-        asked = {name: effect.asked(self._view.query, name) for name in batch.inserts}
+        query = self._view.query
+        asked = {name: effect.asked(query, name) for name in batch.inserts}
         total = sum(map(len, (*batch.inserts.values(), *batch.deletes.values())))
         for name, rows in batch.inserts.items():
-            count, misses = len(rows), asked[name]
+            count, misses = len(rows) - effect.screened(query, name), asked[name]
+            if not count:
+                continue
             cost = asking * misses / sum(asked.values()) if misses else 0.0
             self._note(
                 name,
@@ -221,6 +259,20 @@ class Maintainer:
                 if name in effect.settled.skipped
                 else Stretch(count, count - misses, deciding * count / total, 0, misses, cost),
             )
+
+
+def _keys(plan: Plan) -> tuple[tuple[int, ...], ...]:
+    return plan.query.by_name[plan.relation].keys
+
+
+def _is_update(deletion: Plan, old: Row, plan: Plan, new: Row) -> bool:
+    """Whether a change is the second half of an UPDATE whose first half this deletion is."""
+    is_behind = (plan.relation, plan.action) == (deletion.relation, "insert")
+    return (
+        is_behind
+        and old != new  # otherwise they are no net change, and may come one by one
+        and any(all(old[i] == new[i] for i in key) for key in _keys(plan))
+    )
 
 
 def _has_one_need(plan: Plan) -> bool:

@@ -196,7 +196,7 @@ def _check_counts(relation: Relation, counts: Mapping[str, int]) -> None:
             "than once",
             NETTING,
         )
-    if count := counts.get("nan"):
+    if count := counts.get("nan", 0):
         raise BatchError(
             "WH356",
             name,

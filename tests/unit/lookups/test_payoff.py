@@ -55,6 +55,23 @@ def test_lookups_that_never_help_cost_a_small_share_and_one_question() -> None:
     assert record.total.lookup_cost <= QUESTION + SHARE * record.total.source_cost + LOOKUP
 
 
+def test_batches_larger_than_the_window_keep_to_the_budget() -> None:
+    """What is on record counts half with each of them; what was paid does not."""
+    record, lookups, source = Payoff(), 0.0, 0.0
+    for _ in range(3_000):
+        skips = record.choice is Choice.SKIP
+        seen = Stretch(0 if skips else 10_000, 0, 0 if skips else 5.0, 10_000 * skips, 1, 0.5)
+        record = record.after(seen)
+        lookups, source = lookups + seen.lookup_cost, source + seen.source_cost
+    assert 5.0 < lookups <= 5.0 + SHARE * source
+
+
+def test_an_empty_view_switches_nothing_off() -> None:
+    good = run(Payoff(), 50, helped=9, size=10)[-1]
+    assert good.choice is Choice.LOOK_UP
+    assert good.after(Stretch(skipped=10, asked=10, source_cost=40.0)).choice is Choice.LOOK_UP
+
+
 def test_lookups_that_hardly_cost_anything_stay() -> None:
     records = run(Payoff(), 2_000, helped=0, question=LOOKUP / SHARE)
     assert len(looked_up(records)) == 2_000

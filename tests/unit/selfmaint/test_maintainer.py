@@ -110,6 +110,39 @@ def test_a_relation_that_the_view_does_not_use() -> None:
         maintained.follow([("nowhere", "insert", (1,))])
 
 
+def test_an_update_of_a_row_that_others_reference_is_one_batch() -> None:
+    """Alone, its deletion is that of a row that nobody references: no row of the view goes."""
+    view = selfmaint.parse(
+        ".decl customers(cust: long, region: string, phone: string) key(cust)\n"
+        ".decl orders(id: long, cust: long) key(id) references customers(cust)\n"
+        "v(I, C, R) :- orders(I, C), customers(C, R, _)."
+    ).view("v")
+    maintained = Maintainer(view, Source(), [(1, 7, "EU"), (2, 8, "EU")])
+
+    def moved(*rows: Row) -> list[object]:
+        actions = ("delete", "insert")
+        return [("customers", action, row) for action, row in zip(actions, rows, strict=True)]
+
+    changes = [*moved((7, "EU", "1"), (7, "US", "1")), *moved((8, "EU", "2"), (8, "EU", "3"))]
+    changes += [("customers", "delete", (5, "EU", "1")), ("customers", "insert", (6, "EU", "1"))]
+    changes += moved((9, "EU", "4"), (9, "EU", "4"))
+    kinds = maintained.follow(iter(changes))
+    assert maintained.rows == {(1, 7, "US"), (2, 8, "EU")}
+    assert len(kinds) == len(changes)
+    assert kinds[:2] == [Kind.SELF_MAINTAINED] * 2
+    assert set(kinds[2:]) == {Kind.UNAFFECTED}
+
+
+def test_what_the_screen_stops_is_no_lookup_that_helped() -> None:
+    view = selfmaint.parse("v(A, B, D) :- r(A, B, 'EU'), s(B, D).").view("v")
+    rows = [(i, i, "EU" if i % 10 == 0 else "US") for i in range(400)]
+    for method in (Maintainer.follow, Maintainer.apply):
+        maintained = Maintainer(view, Source(), [(0, 0, 0)], lookups="always")
+        method(maintained, insert(*rows[1:]))
+        record = maintained.payoffs["r"].total
+        assert (record.looked_up, record.helped) == (39, 0)
+
+
 def test_lookups_that_never_help_are_not_made_for_long() -> None:
     source = Source(seconds=2.0)
     maintained = Maintainer(VIEW, source, clock=source.clock)
