@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv first, and finds it ready the second time.
-# ARGS is passed on: make test ARGS='tests/unit -k parser', make bench ARGS='--help'.
+# ARGS is passed on: make test-pure ARGS='tests/unit -k parser', make bench-stream ARGS='--help'.
 
 SHELL := /bin/sh
 VENV := .venv
@@ -80,7 +80,7 @@ demo: spark ## decide a few changes, then maintain a shop's views on Spark, with
 	@$(BIN)/python -m examples.shop $(ARGS)
 
 bench: spark ## speed of compiler and runtime, with JSON; then the three benchmarks in short
-	@$(BIN)/python -m tests.bench $(ARGS)
+	@$(BIN)/python -m tests.bench
 	@$(BIN)/python -m tests.bench.runtime
 	@$(BIN)/python -m tests.bench.runtime --million --out build/bench-million.json
 	@$(BIN)/python -m bench.paper --quick --out build/short/paper.json
@@ -93,7 +93,7 @@ bench-paper: spark ## Huyn's experiment, here and on Spark: JSON, CSV, PNG and H
 	@$(BIN)/python -m bench.paper.on_spark $(ARGS)
 
 bench-stream: SF = 0.1
-bench-stream: spark ## TPC-H as a living warehouse (SF=1: the published size): JSON, CSV, PNG and HTML into build/
+bench-stream: spark ## TPC-H as a living warehouse (SF=1: ten times as much): JSON, CSV, PNG and HTML into build/
 	@$(BIN)/python -m bench.stream --scale $(SF) $(ARGS)
 
 bench-growth: spark ## what a batch costs as things grow: JSON, CSV, PNG and HTML into build/
@@ -116,7 +116,7 @@ lock: ## pin the newest versions that pyproject.toml allows in constraints.txt
 	@echo "Wrote constraints.txt; 'make setup' installs it."
 
 clean: ## remove .venv and everything else that can be made again
-	rm -rf $(VENV) .lock build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .lock build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp holds the folder it was made in, since a virtual environment cannot be moved: a copied

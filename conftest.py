@@ -22,7 +22,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # The doctests of these need Spark, which is an extra.
-collect_ignore_glob = [] if find_spec("pyspark") else ["lookups/spark/*"]
+collect_ignore_glob = [] if find_spec("pyspark") else ["lookups/spark/*", "warehouse/*", "bench/*"]
 
 settings.register_profile(
     "base", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True

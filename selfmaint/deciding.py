@@ -33,6 +33,14 @@ MOST_AT_ONCE: Final = 4
 """Views that are decided side by side."""
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """With a source: seconds for one question, None for any, and how often to ask again."""
+
+    limit_seconds: float | None
+    retries: int
+
+
 @dataclass(frozen=True)
 class Task:
     """A view that a batch is to be decided for.
@@ -49,6 +57,7 @@ class Task:
     rows: DataFrame
     source: Source
     by_slices: bool
+    patience: Patience
     skipped: frozenset[str] = frozenset()
 
 
@@ -125,7 +134,14 @@ def decide(
             asked.is_slice,
         )
         with clock.stage("source"):
-            found = ask(task.source, join, keys, number)
+            found = ask(
+                task.source,
+                join,
+                keys,
+                number,
+                limit_seconds=task.patience.limit_seconds,
+                retries=task.patience.retries,
+            )
         require_version(found, number, stored.name)
         costs.append(found.cost)
         return found.frame

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from cq.diagnostics import InputError, did_you_mean, shorten
 from cq.printer import print_relation
 from lookups.payoff import Lookups
-from selfmaint.deciding import Decision, Task, decide_all, require_version
+from selfmaint.deciding import Decision, Patience, Task, decide_all, require_version
 from selfmaint.errors import RuntimeStateError
 from selfmaint.loaders import BatchWriter, Loader, Splitting, of_relation
 from selfmaint.measure import JobCount
@@ -31,8 +31,8 @@ from selfmaint.paying import Paying
 from selfmaint.program import Program
 from selfmaint.report import Report, ViewReport, report_columns
 from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
-from warehouse.batches import checked
-from warehouse.columns import quoted, struct_type
+from warehouse.batches import checked, require_changeable
+from warehouse.columns import quoted
 from warehouse.difference import COPIES, difference
 from warehouse.requirements import require
 from warehouse.sources import Cost, LoaderSource, Source, TableSource, ask, read_join, whole
@@ -93,6 +93,7 @@ class Warehouse:
         store: Store,
         source: Source | None,
         lookups: Lookups,
+        patience: Patience,
     ) -> None:
         self.spark = spark
         self.program = program
@@ -101,6 +102,7 @@ class Warehouse:
         self._loaders: dict[str, LoaderSource] = {}
         self._asked = Cost()
         self._lookups = lookups
+        self._patience = patience
         self._views = {
             name: Stored.of(program.view(name), store.views[name]) for name in program.views
         }
@@ -114,6 +116,8 @@ class Warehouse:
         *,
         source: Source | None = None,
         lookups: Lookups | str = Lookups.ADAPT,
+        limit_seconds: float | None = 300.0,
+        retries: int = 2,
     ) -> Warehouse:
         """Open the warehouse in a folder, or make it there if the folder is empty.
 
@@ -122,10 +126,14 @@ class Warehouse:
             source: who holds the program's relations. Not needed if every view gets a loader.
             lookups: when insertions are looked up in a view before the source is asked: as long as
                 that pays, always, or never. The views are right in any case.
+            limit_seconds: for one question to a source or loader; None for no limit. What computes
+                a whole view, as `load` does, may take as long as it does.
+            retries: how often to ask again after an error that may pass. A question that took too
+                long may still run then.
         Raises:
             UnfitSessionError: WH301, what the session lacks.
             ProgramChangedError: WH346, the folder was made for another program.
-            ColumnError: WH320, a relation without declared types.
+            ColumnError: WH320, a relation without declared types, or with a column `change`.
             InputError: RT402, the source does not hold a relation.
         """
         require(spark)
@@ -141,8 +149,9 @@ class Warehouse:
             {name: print_relation(relation) for name, relation in program.relations.items()},
         )
         for relation in program.relations.values():
-            struct_type(relation)  # refuses a relation without types before anything is made
-        return cls(spark, program, Store.open(spark, path, stored), source, Lookups(lookups))
+            require_changeable(relation)  # before anything is made
+        store, patience = Store.open(spark, path, stored), Patience(limit_seconds, retries)
+        return cls(spark, program, store, source, Lookups(lookups), patience)
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -247,9 +256,13 @@ class Warehouse:
         """Compute every view from the source, as of its newest version, which is returned.
 
         Each view is replaced in one commit. The next batch is the one after this version. With
-        loaders alone it is version 0.
+        loaders alone it is the last batch that a view has seen, 0 at first.
         """
-        version = 0 if self._source is None else self._source.version()
+        self._store.learn()
+        if self._source is None:
+            version = max(stored.table.known.batch or 0 for stored in self._views.values())
+        else:
+            version = self._source.version()
         self._sources()
         commits = {}
         for stored in self._views.values():
@@ -263,7 +276,9 @@ class Warehouse:
         join, source = whole(stored.normal), self._source_of(stored.name)
         if isinstance(source, TableSource):
             return view_rows(stored, join, read_join(source, join, version))
-        answer = ask(source, join, None, version)
+        answer = ask(
+            source, join, None, version, limit_seconds=None, retries=self._patience.retries
+        )
         require_version(answer, version, stored.name)
         return view_rows(stored, join, answer.frame)
 
@@ -316,6 +331,7 @@ class Warehouse:
                 stored.table.read(states[name].version),
                 sources[name],
                 name in self._loaders,
+                self._patience,
                 paying.skipped(name, stored.relations, is_new=not states[name].version),
             )
             for name, stored in self._views.items()
@@ -355,15 +371,18 @@ class Warehouse:
     def _require_finished(self, states: Mapping[str, State]) -> None:
         """Refuse a batch without a number while it could be the last one again."""
         begun = self._store.unfinished(states)
-        if begun is not None:
-            raise RuntimeStateError(
-                "RT408",
-                f"batch {begun}, or a load as of it, was begun and not finished. Nothing was "
-                "changed now",
-                f"apply that batch again, with `number={begun}`: views that have it are left alone",
-                f"or, if all views have it, go on with `number={begun + 1}`",
-                "or run `load()` again",
-            )
+        if begun is None:
+            return
+        what = f"batch {begun}, or a load as of it, was begun and not finished. Nothing was changed"
+        if any(state.batch is None or state.batch < begun - 1 for state in states.values()):
+            raise RuntimeStateError("RT408", what, "it was a load: run `load()` again")
+        raise RuntimeStateError(
+            "RT408",
+            what,
+            f"apply that batch again, with `number={begun}`: views that have it are left alone",
+            f"or, if all views have it, go on with `number={begun + 1}`",
+            "or run `load()` again",
+        )
 
     @staticmethod
     def _next(states: Mapping[str, State]) -> int:
@@ -466,10 +485,11 @@ class Warehouse:
             batch, is_gone = table.known.batch, True
         if batch is None:
             raise RuntimeStateError("RT401", f"view `{name}` was not loaded yet", "run `load()`")
+        expected = None if is_gone else table.newest()  # before the rows are computed
         rows = self._recomputed(stored, batch)
-        if is_gone:
+        if expected is None:
             table.remake()
-        expected = table.newest()
+            expected = table.newest()
         commit = table.replace(expected, batch, rows, {"repair": batch})
         self._store.record_one(name, commit)
         return commit.version

@@ -8,7 +8,6 @@ import pytest
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
-FOLDER_MARKERS = frozenset({"spark", "bench", "slow"})
 UPDATED = pytest.StashKey[list[Path]]()
 
 
@@ -28,10 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(TESTS):
-            folders = item.path.relative_to(TESTS).parts[:-1]
-            for name in sorted(FOLDER_MARKERS.intersection(folders)):
-                item.add_marker(name)
+        if item.path.is_relative_to(TESTS / "spark"):
+            item.add_marker("spark")
 
 
 def pytest_terminal_summary(

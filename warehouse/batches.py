@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from cq.diagnostics import CodedError, did_you_mean, shorten
 from cq.schema import Relation
-from warehouse.columns import check_columns, quoted, struct_type
+from warehouse.columns import ColumnError, check_columns, positional, quoted, struct_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -90,6 +90,21 @@ def checked(
     return {changes.relation: changes for changes in found if changes.inserts or changes.deletes}
 
 
+def require_changeable(relation: Relation) -> None:
+    """Refuse a relation whose changes cannot be told.
+
+    Raises:
+        ColumnError: WH320, a column without a type, or one with the name that tells the change.
+    """
+    if any(column.name == CHANGE for column in struct_type(relation)):
+        raise ColumnError(
+            "WH320",
+            f"`{shorten(relation.name)}` has a column `{CHANGE}`, which is what a batch calls the "
+            "column that says whether a row is inserted or deleted",
+            "give the column another name in the declaration, and rename it in what is loaded",
+        )
+
+
 def check_changes(relation: str, rows: StructType, frame: DataFrame) -> None:
     """Refuse a frame that has not the columns of the relation's rows and `change`; runs no job.
 
@@ -108,14 +123,13 @@ def _kept(relation: Relation, frame: DataFrame) -> DataFrame:
     The first job that reads them keeps them. Only then is `id` fixed: a second computation could
     find the rows in another order.
     """
-    from pyspark.sql import functions as sf
-
-    own = [sf.col(quoted(column.name)) for column in relation.columns]
-    return frame.select(
-        sf.monotonically_increasing_id().alias("id"),
-        (sf.col(CHANGE) == INSERT).alias("insert"),
-        sf.coalesce(sf.col(CHANGE).isin(INSERT, DELETE), sf.lit(False)).alias("known"),
-        *(column.alias(f"c{i}") for i, column in enumerate(own)),
+    rows = positional(frame, [*(column.name for column in relation.columns), CHANGE])
+    arity = len(relation.columns)
+    return rows.selectExpr(
+        "monotonically_increasing_id() AS id",
+        f"c{arity} = '{INSERT}' AS insert",
+        f"coalesce(c{arity} IN ('{INSERT}', '{DELETE}'), false) AS known",
+        *(f"c{i}" for i in range(arity)),
     ).localCheckpoint(eager=False)
 
 
@@ -239,10 +253,12 @@ def netted(relation: Relation, log: DataFrame, order: str) -> DataFrame:
     from pyspark.sql import functions as sf
 
     check_changes(relation.name, struct_type(relation), log.drop(sf.col(quoted(order))))
-    own = [sf.col(quoted(column.name)) for column in relation.columns]
-    position, change = sf.col(quoted(order)), sf.col(CHANGE)
+    names = [*(column.name for column in relation.columns), CHANGE, order]
+    arity = len(relation.columns)
+    rows, own = positional(log, names), [f"c{i}" for i in range(arity)]
+    change, position = sf.col(f"c{arity}"), sf.col(f"c{arity + 1}")
     is_known = sf.coalesce(change.isin(INSERT, DELETE), sf.lit(False))
-    at_once = log.groupBy(*own, position).agg(
+    at_once = rows.groupBy(*own, position).agg(
         sf.count_if(~is_known).alias("unknown"),
         sf.count_if(position.isNull()).alias("unordered"),
         sf.countDistinct(change).alias("words"),
@@ -269,11 +285,8 @@ def netted(relation: Relation, log: DataFrame, order: str) -> DataFrame:
             "order",
             "order by a column that tells which change came later",
         )
-    # No column of a relation has a space in its name, so these are never mistaken for one.
-    rows = log.groupBy(*own).agg(
-        sf.min_by(change, position).alias("first change"),
-        sf.max_by(change, position).alias("last change"),
+    net = rows.groupBy(*own).agg(
+        sf.min_by(change, position).alias("began"), sf.max_by(change, position).alias("ended")
     )
-    last = sf.col(quoted("last change"))
-    kept = rows.where(sf.col(quoted("first change")) == last)
-    return kept.select(*own, last.alias(CHANGE))
+    kept = net.where("began = ended").select(*own, "ended")
+    return kept.toDF(*names[:-1])

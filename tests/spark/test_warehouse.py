@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import selfmaint
+from examples import first_warehouse
 from selfmaint.errors import RuntimeStateError
 from selfmaint.measure import JOB_GROUP
 from selfmaint.warehouse import Warehouse
@@ -334,10 +335,15 @@ def test_a_log_is_netted(shop: Shop) -> None:
     with pytest.raises(BatchError, match=r"WH355.*2 rows"):
         netted(relation, tie, "at")
     # Said twice it is said once; and a column may have any name.
-    people = selfmaint.parse(".decl p(first: long, last: string) v(X) :- p(X, _).").relations["p"]
-    renamed = frame.toDF("first", "last", "change", "at")
-    twice = netted(people, renamed.unionAll(renamed), "at")
+    names = ("unknown", "Unknown", "words")
+    text = f".decl p({names[0]}: long, {names[1]}: string) v(X) :- p(X, _)."
+    odd = selfmaint.parse(text).relations["p"]
+    renamed = frame.toDF(*names[:2], "change", names[2])
+    twice = netted(odd, renamed.unionAll(renamed), names[2])
+    assert twice.columns == [*names[:2], "change"]
     assert sorted(map(tuple, twice.collect())) == found
+    changes = checked({"p": odd}, {"p": twice})["p"]
+    assert (changes.inserts, changes.deletes) == (1, 1)
 
 
 def test_reports_are_kept(spark: SparkSession, tmp_path: Path) -> None:
@@ -491,6 +497,53 @@ def test_a_slice_of_nulls_is_asked_for_as_such(spark: SparkSession, tmp_path: Pa
         found = {row["x"] for row in warehouse.view("v").read().collect()}
         assert found == ({None, "a"} if is_left else {"a"})
         assert warehouse.verify("v").is_right
+
+
+def test_a_repair_that_is_overtaken_is_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another maintainer applies a batch while the rows are computed, without that batch."""
+    batch = shop.batch(orders=[("+", 90, 1, 2, DAY)])
+    other = Warehouse.open(shop.spark, str(shop.path), shop.warehouse.program, source=shop.source)
+    real = Warehouse._recomputed
+
+    def slow(warehouse: Warehouse, *arguments: object) -> object:
+        rows = real(warehouse, *arguments)
+        shop.advance(batch)
+        other.apply(batch)
+        return rows
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, "_recomputed", slow)
+        with pytest.raises(ConflictError):
+            shop.warehouse.repair("sales")
+    shop.warehouse.repair("sales")
+    shop.check()
+
+
+def test_a_wide_view_is_ordered_by_any_of_its_columns(spark: SparkSession, tmp_path: Path) -> None:
+    columns = [f"c{i}" for i in range(40)]
+    variables = ", ".join(name.upper() for name in columns)
+    program = selfmaint.parse(
+        f".decl r({', '.join(f'{name}: long' for name in columns)}, k: long) key(k)\n"
+        ".decl s(k: long) key(k)\n"
+        f"v({variables}, K) :- r({variables}, K), s(K)."
+    )
+    source = MemorySource.of_rows(spark, program.relations.values(), {})
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source)
+    warehouse.load()
+    assert warehouse.optimize("v")[0] == "k"
+
+
+def test_the_first_example(spark: SparkSession, tmp_path: Path) -> None:
+    known, new = (report.of("sales") for report in first_warehouse.run(spark, str(tmp_path)))
+    assert (known.inserted, known.deleted, known.cost.questions) == (1, 1, 0)
+    assert (new.inserted, new.deleted, new.cost.questions) == (1, 0, 1)
+
+
+def test_a_column_called_change_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    program = selfmaint.parse(".decl r(x: long, change: string) v(X) :- r(X, _).")
+    with pytest.raises(ColumnError, match=r"WH320(.|\n)*another name"):
+        Warehouse.open(spark, str(tmp_path), program)
+    assert not list(tmp_path.iterdir())
 
 
 def test_differing_rows_are_shown_as_they_are(spark: SparkSession, tmp_path: Path) -> None:

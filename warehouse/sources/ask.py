@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from cq.diagnostics import SelfmaintError
@@ -12,6 +13,7 @@ from warehouse.sources.errors import SourceError
 from warehouse.sources.join import Join, joined
 from warehouse.sources.protocol import (
     Answer,
+    Cost,
     Source,
     TableSource,
     checked_tables,
@@ -40,7 +42,7 @@ def ask(
     """The answer of a source, checked: columns, types, number of rows, and version.
 
     Law: what is returned has the columns of `join.schema`, as many rows as the source announced,
-    and is as of `version` or later.
+    and is as of `version` or later. Its cost has the attempts in it that failed.
 
     Args:
         limit_seconds: for one attempt; None for no limit.
@@ -52,21 +54,28 @@ def ask(
     """
     clock = clock or RealClock()
     spark = _session(keys)
-    pause = FIRST_PAUSE
+
+    def limited(work: Callable[[], T]) -> Callable[[], T]:
+        if limit_seconds is None:
+            return work
+        return lambda: clock.within(limit_seconds, work, spark)
+
+    pause, in_vain = FIRST_PAUSE, Cost()
     for attempt in range(retries + 1):
+        started = clock.now()
 
         def work() -> Answer:
             return checked(source, join, version, source.answer(join, keys, version))
 
         try:
-            if limit_seconds is None:
-                return _told(source, join, version, work)
-            return _told(source, join, version, lambda: clock.within(limit_seconds, work, spark))
+            answer = _told(source, join, version, limited(work))
+            return replace(answer, cost=in_vain + answer.cost)
         except SourceError as error:
             if not error.retryable or attempt == retries:
                 if attempt:
                     error.add_note(f"asked {attempt + 1} times")
                 raise
+        in_vain += Cost(questions=1, seconds=clock.now() - started)
         clock.sleep(pause)
         pause *= 2
     raise AssertionError("the last attempt returns or raises")
@@ -123,25 +132,22 @@ def _told(source: Source, join: Join, version: int, work: Callable[[], T]) -> T:
     """
     try:
         return work()
-    except (SelfmaintError, AssertionError):
+    except (SelfmaintError, AssertionError, MemoryError):
         raise
     except TimeoutError:
-        failure = SourceError(
+        raise SourceError(
             "WH334",
             f"{_asked(source, join, version)}, and did not answer in time",
-            "see whether the source is well, or allow more time",
+            "see whether the source is well, or open the warehouse with more `limit_seconds`",
             retryable=True,
-        )
-    except Exception as error:
-        if isinstance(error, MemoryError):
-            raise
-        failure = SourceError(
+        ) from None
+    except Exception as error:  # noqa: BLE001  whatever the source's own code raises
+        raise SourceError(
             "WH333",
             f"{_asked(source, join, version)}, and failed: {kind_of(error)}",
             "see what the source itself reports; then apply the same batch again",
             retryable=True,
-        )
-    raise failure from None
+        ) from None
 
 
 def kind_of(error: BaseException) -> str:

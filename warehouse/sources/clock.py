@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 from uuid import uuid4
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ class RealClock:
     """The clock on the wall.
 
     Work with a time limit runs in a thread of its own, which is left alone when time is up: its
-    `sleep` ends and its Spark jobs are stopped, but other waiting may go on behind the scenes.
+    `sleep` ends, by whichever clock it sleeps, and its Spark jobs are stopped, but other waiting
+    may go on behind the scenes.
     """
 
-    def __init__(self) -> None:
-        self._own = threading.local()
+    _own: ClassVar = threading.local()
 
     def now(self) -> float:
         return time.monotonic()

@@ -58,11 +58,11 @@ class Epochs(Protocol):
 
 
 class GivenEpochs:
-    """Epochs that the caller knows, for tables that somebody else writes."""
+    """Epochs that the caller knows, and may add to, for tables that somebody else writes."""
 
     def __init__(self, epochs: Mapping[int, Epoch]) -> None:
         assert epochs, "a source has a version"
-        self._epochs = {number: dict(epoch) for number, epoch in epochs.items()}
+        self._epochs = epochs
 
     def newest(self) -> int:
         return max(self._epochs)
@@ -189,8 +189,9 @@ class DeltaSource:
         """Tables that somebody else writes; `advance` is not for them.
 
         Args:
-            versions: per version of the source, the version of each relation's table; None for one
-                version, 0, of the tables as they are now.
+            versions: per version of the source, which is the number of the batch that it ends,
+                the version of each relation's table. Add to it before a batch is applied. None for
+                one version, 0, of the tables as they are now.
         """
         if versions is None:
             versions = {0: {name: _table_version(spark, path) for name, path in tables.items()}}

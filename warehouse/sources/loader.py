@@ -6,7 +6,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from cq.syntax import Const
+from cq.types import constant_type
 from warehouse.columns import check_columns, positional
+from warehouse.sources.compare import literal
 from warehouse.sources.join import Join
 from warehouse.sources.protocol import Answer, Cost, measured
 
@@ -16,8 +19,9 @@ if TYPE_CHECKING:
 
 Loading: TypeAlias = Callable[["DataFrame | None"], "DataFrame"]
 """Computes rows of a view from its sources, as they are with the batch applied: those with the
-given values in the columns that the argument has, or all rows if there is no argument. Rows beside
-these do no harm, rows that come twice neither."""
+given values in the columns that the argument has, or all rows if there is no argument. Rows with
+other values there do no harm, rows that come twice neither. It may be called again while an earlier
+call that took too long still runs."""
 
 
 class LoaderSource:
@@ -71,7 +75,7 @@ class LoaderSource:
             calls, rows = self._slices(join, keys)
         own = [f"c{join.query.columns[var]} AS b{i}" for i, var in enumerate(join.bound)]
         own += [f"c{join.query.columns[var]} AS w{i}" for i, var in enumerate(join.wanted)]
-        frame = rows.selectExpr(*own).distinct()
+        frame = self._of_the_view(join, rows).selectExpr(*own).distinct()
         if keys is not None:
             wanted = keys.toDF(*(f"k{i}" for i in range(len(join.bound))))
             same = " AND ".join(f"b{i} <=> k{i}" for i in range(len(join.bound)))
@@ -80,6 +84,21 @@ class LoaderSource:
         count, size = measured(frame)
         seconds = time.monotonic() - started
         return Answer(frame, version, Cost(calls, sent, count, 0, seconds, size), count)
+
+    def _of_the_view(self, join: Join, rows: DataFrame) -> DataFrame:
+        """The rows that the view may have.
+
+        Others show another value than its constant, or two values of one variable.
+        """
+        from pyspark.sql import functions as sf
+
+        for column, term in enumerate(join.query.head):
+            if isinstance(term, Const):
+                value = literal(term.value, constant_type(term.value))
+                rows = rows.where(sf.col(f"c{column}").eqNullSafe(value))
+            elif (first := join.query.columns[term]) != column:
+                rows = rows.where(f"c{column} <=> c{first}")
+        return rows
 
     def _slices(self, join: Join, keys: DataFrame) -> tuple[int, DataFrame]:
         """The function's rows for these keys, and how often it was called: once or twice."""

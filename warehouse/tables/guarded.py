@@ -81,6 +81,10 @@ PROPERTIES: Final = {
 }
 
 
+MOST_WITH_STATISTICS: Final = 32
+"""Columns by which Delta skips files and orders them, unless told otherwise: the first ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One commit of a table's history."""
@@ -130,6 +134,8 @@ class GuardedTable:
         carried = {"userMetadata": Mark(Kind.CREATE).dump()}
         with self._translated(), carrying(self.spark, {}):
             writer = frame.write.format("delta").mode("error").options(**PROPERTIES, **carried)
+            if len(frame.columns) > MOST_WITH_STATISTICS:
+                writer = writer.option("delta.dataSkippingNumIndexedCols", len(frame.columns))
             writer.save(self.path)
 
     def read(self, version: int | None = None) -> DataFrame:
