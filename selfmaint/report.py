@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -165,56 +164,55 @@ class Report:
         )
 
     def __rich__(self) -> RenderableType:
-        return report_table([self])
+        """A column per view; large figures are rounded. Below, which lookups were switched off."""
+        from rich.table import Table
 
-
-_FIGURES: Final = (
-    "changes", "decided\nhere", "lookups", "files\nread", "asked", "avoided", "received",
-    "rows +", "rows -", "jobs", "all s", "source s",
-)  # fmt: skip
-
-
-def report_table(reports: Iterable[Report]) -> RenderableType:
-    """A table with a line per batch and view; large figures are rounded.
-
-    "asked" and "avoided" are questions to the source, "received" is what came back. Below it says
-    which lookups were switched off.
-    """
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True)
-    table.add_column("batch", justify="right", no_wrap=True)
-    table.add_column("view", overflow="fold")
-    for name in _FIGURES:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("saved s", justify="right", no_wrap=True, style="green")
-    notes: list[str] = []
-    for report in reports:
-        for view in report.views:
-            figures = ["replay"] if view.is_replay else _figures(view)
+        table = Table(box=None, header_style="bold", pad_edge=False, caption_justify="left")
+        table.add_column(f"batch {self.batch}", no_wrap=True)
+        for view in self.views:
             style = "dim" if view.is_replay else None
-            table.add_row(str(report.batch), view.view, *figures, style=style)
-            notes += [f"{view.view}: {note}" for note in view.notes]
-    table.caption = "\n".join(dict.fromkeys(notes)) or None
-    return table
+            table.add_column(view.view, justify="right", overflow="fold", style=style)
+        shown = [{"changes": "replay"} if v.is_replay else _figures(v) for v in self.views]
+        kinds = tuple(f"  {kind}" for kind in Kind if any(v.changes(kind) for v in self.views))
+        stages = dict.fromkeys(f"  {stage.name}" for view in self.views for stage in view.stages)
+        for label in ("changes", *kinds, *_LABELS, "seconds", *stages, *_SOURCE):
+            style = "green" if label == SAVED else None
+            table.add_row(label, *(figures.get(label, "") for figures in shown), style=style)
+        notes = dict.fromkeys(f"{view.view}: {note}" for view in self.views for note in view.notes)
+        table.caption = "\n".join(notes) or None
+        return table
 
 
-def _figures(view: ViewReport) -> list[str]:
-    return [
-        rounded(view.changes()),
-        rounded(view.decided_here),
-        rounded(view.lookups),
-        f"{rounded(view.files_read)}/{rounded(view.files)}",
-        rounded(view.cost.questions),
-        rounded(view.questions_avoided),
-        f"{rounded(view.cost.bytes_sent)}B",
-        rounded(view.inserted),
-        rounded(view.deleted),
-        "" if view.jobs is None else rounded(view.jobs),
-        f"{view.seconds:.1f}",
-        f"{view.cost.seconds:.2f}",
-        f"{view.seconds_saved:.2f}",
-    ]
+_LABELS: Final = (
+    "decided here", "lookups", "files read", "questions asked", "questions avoided", "keys sent",
+    "rows received", "bytes received", "rows inserted", "rows deleted", "Spark jobs",
+)  # fmt: skip
+SAVED: Final = "source seconds saved"
+_SOURCE: Final = ("source seconds", SAVED)
+
+
+def _figures(view: ViewReport) -> dict[str, str]:
+    """What a report shows of a view, by label."""
+    jobs = "unknown" if view.jobs is None else rounded(view.jobs)
+    return {
+        "changes": rounded(view.changes()),
+        **{f"  {kind}": rounded(view.changes(kind)) for kind in Kind},
+        "decided here": rounded(view.decided_here),
+        "lookups": rounded(view.lookups),
+        "files read": f"{rounded(view.files_read)} of {rounded(view.files)}",
+        "questions asked": rounded(view.cost.questions),
+        "questions avoided": rounded(view.questions_avoided),
+        "keys sent": rounded(view.cost.keys_sent),
+        "rows received": rounded(view.cost.rows_sent),
+        "bytes received": rounded(view.cost.bytes_sent),
+        "rows inserted": rounded(view.inserted),
+        "rows deleted": rounded(view.deleted),
+        "Spark jobs": jobs,
+        "seconds": f"{view.seconds:.1f}",
+        **{f"  {stage.name}": f"{stage.seconds:.1f}" for stage in view.stages},
+        "source seconds": f"{view.cost.seconds:.2f}",
+        SAVED: f"{view.seconds_saved:.2f}",
+    }
 
 
 def rounded(number: int) -> str:
