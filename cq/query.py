@@ -86,7 +86,7 @@ class Query:
         """The subgoals, parents before the subgoals that refer to them; else as in the body.
 
         Changes that make a parent's key appear come first and those that make it disappear last,
-        so that no state in between breaks a foreign key (design section 5). On a cycle of
+        so that no state in between breaks a foreign key. On a cycle of
         references the body's order decides, and the references against it are not used.
         """
         pending = list(range(len(self.atoms)))

@@ -1,6 +1,6 @@
 """What each variable is to an updated subgoal: own, join or far; exposed or hidden.
 
-Everything is relative to one subgoal of one query (design section 2, Huyn section 2). A comparison
+Everything is relative to one subgoal of one query (Huyn section 2). A comparison
 over the updated subgoal's variables alone screens changes. Every other comparison is a subgoal of
 the rest whose content is known, so the variables it shares with the updated subgoal are join
 variables too.

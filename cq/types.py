@@ -5,7 +5,7 @@ equal database values are equal Python values, or says that the value does not f
 `==` everywhere else.
 
 A relation without a declaration has columns of type `ANY`: each hashable value equals itself, and
-an order comparison holds only between values of one Python type (design section 9).
+an order comparison holds only between values of one Python type.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The second half of the batch rule: a second chance for what missed (design section 5.3).
+"""The second half of the batch rule: a second chance for what missed.
 
 A missed insertion adds the rows that use it in the state *after* the batch. What it still needs to
 know of that state is asked of whoever knows, in this order:

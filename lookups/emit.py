@@ -1,6 +1,6 @@
 """An analysed view and a kind of change to a plan: one function per row of the tables.
 
-The tables are those of design section 4, which follow Huyn's Tables 2, 3 and 4. `X`, `Y`, `Z` are
+The tables are Huyn's Tables 2, 3 and 4, with what keys and comparisons add. `X`, `Y`, `Z` are
 the own, join and far variables of the updated subgoal, `g` its groups, and a prime means "the
 exposed part": `[a', b, -]` is a view row with the change's values on `X'` and on `Y`.
 """
@@ -236,7 +236,7 @@ class _Emitter:
         """The common parts of an insertion.
 
         With a declared key whose columns are exposed, an effective insertion cannot be in the view
-        yet: its VDU lookup would fail and is not made (design section 5), unless NULL in the key
+        yet: its VDU lookup would fail and is not made, unless NULL in the key
         names no row.
         """
         key = self.exposed_key()

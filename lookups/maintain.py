@@ -1,13 +1,13 @@
-"""The batch rule over Python sets: the reference for every other maintainer (design section 5).
+"""The batch rule over Python sets: the reference for every other maintainer.
 
 `settle` decides what the view can decide and puts off what misses, `complete` gives the missed
 insertions a second chance, and this module asks the source for what is left and puts the parts
-together. Two liberties over the letter of the design, both sound, both to ask less:
+together. Two things it does beyond what a batch of single changes would, both to ask less:
 
 - A deleted and an inserted row that differ only in what the view does not use cancel out.
-- Where the design lets occurrences of a relation vouch for each other only while they are in the
-  same state, the row in question decides: one that the batch does not change is in the same state
-  everywhere. In turn the batch knows every whole row that it changes, not only rows with a key.
+- Occurrences of a relation vouch for each other while they are in the same state, and the row in
+  question decides that: one that the batch does not change is in the same state everywhere. In turn
+  the batch knows every whole row that it changes, not only rows with a key.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A plan is data. It says nothing about how rows are stored or found, so the refer
 the Spark executor run the same one, and plans are compared, printed and stored by value.
 
 A plan has one `Step` per subgoal of the changed relation; each treats its subgoal as a relation of
-its own (design section 4, "the updated relation occurs several times").
+its own, as if the updated relation occurred nowhere else.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def value_of(ref: Ref, change: Row) -> object:
 
 
 class Rule(StrEnum):
-    """Which row of the tables in design section 4 a step comes from."""
+    """Which row of the tables in `lookups.emit` a step comes from."""
 
     DELETE_EXPOSED = "delete-exposed"
     DELETE_KEY = "delete-key"

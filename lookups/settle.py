@@ -174,8 +174,8 @@ class _Run:
     def work_through(self, subgoal: int) -> None:
         """One subgoal's deletions, then its insertions, both on the view before the deletions.
 
-        Nothing that an insertion relies on goes with these deletions, so nothing has to be put back
-        (design section 5.1). A deleted and an inserted row that look the same have cancelled out.
+        Nothing that an insertion relies on goes with these deletions, so nothing has to be put
+        back. A deleted and an inserted row that look the same have cancelled out.
         With all own and join variables exposed, rows that look different share no view row.
         Otherwise only an exposed key lets a deletion remove rows, and with an exposed key an
         insertion makes no VDU lookup, or one for rows with NULL in the key, which no deletion

@@ -10,7 +10,7 @@ from lookups.plan import Lookup
 
 
 class Kind(StrEnum):
-    """The four verdicts (design section 1)."""
+    """The four verdicts."""
 
     IRRELEVANT = "irrelevant"
     UNAFFECTED = "unaffected"

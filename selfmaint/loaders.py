@@ -1,9 +1,9 @@
 """Loaders and streams that people have already, wrapped.
 
 @warehouse.maintains("sales")
-def sales(keys):                      # the rows of the view, for some values of some columns
-orders = spark.table("orders")
-return (orders if keys is None else orders.join(keys, keys.columns)).join(...)
+def sales(keys):                      # rows of the view, for values of some of its columns
+rows = spark.table("orders").join(spark.table("customers"), "cust").select(...)
+return rows if keys is None else rows.join(keys, keys.columns)
 
 sales({"orders": changes})            # decides, calls the function for the rest, commits
 

@@ -218,7 +218,8 @@ class Warehouse:
                 start. Keep that number: with another one a stream that starts again would have its
                 last micro-batch applied twice.
             order: with a relation, the column to order by: the stream is then a log of changes, of
-                which each micro-batch is applied as its net effect.
+                which each micro-batch is applied as its net effect. Declared keys and foreign keys
+                hold at the end of each of them: none may end between the two halves of an UPDATE.
         Raises:
             InputError: RT407, no such relation, or an order for a function.
         """

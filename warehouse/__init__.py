@@ -1,4 +1,5 @@
 """The home of the Spark runtime: Delta views, change batches, sources and loaders.
 
-Nothing is exported yet. This package may import `cq`, never `lookups` or `selfmaint`.
+Import from its modules: `warehouse.session`, `warehouse.sources`, `warehouse.batches`. This package
+may import `cq`, never `lookups` or `selfmaint`.
 """

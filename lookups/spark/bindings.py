@@ -1,4 +1,4 @@
-"""What the batch itself tells a missed insertion (design section 5.3), for all of them at once.
+"""What the batch itself tells a missed insertion, for all of them at once.
 
 A subgoal whose declared key is bound, and whose key the batch changed, is the inserted row or
 nothing; so is a subgoal that is bound as a whole. Its variables are then bound too. Which subgoals

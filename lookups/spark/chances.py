@@ -1,4 +1,4 @@
-"""The second chance of what missed (design section 5.3), for all of it at once.
+"""The second chance of what missed, for all of it at once.
 
 What a missed insertion still has to know is a set of *pieces*: a group of subgoals with values for
 its bound variables. Two changes that need the same group for the same values need the same piece,

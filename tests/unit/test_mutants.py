@@ -105,14 +105,3 @@ def test_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list", "--only", "no such text"]) == 2
     assert main(["--list", "--spark"]) == 0
     assert "lookups/emit.py" not in capsys.readouterr().out
-
-
-def test_architecture_lists_the_mutants_that_survive() -> None:
-    """With the reason, and no others."""
-    text = " ".join((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split())
-    survivors = [mutation for mutation in MUTATIONS if mutation.equivalent]
-    for mutation in survivors:
-        rule = mutation.title.removeprefix(f"{mutation.file}: ")
-        entry = f"- `{mutation.file}`: {rule}. Changes nothing because {mutation.equivalent}."
-        assert entry in text
-    assert text.count("Changes nothing because") == len(survivors)

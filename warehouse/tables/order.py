@@ -17,7 +17,7 @@ class Place(StrEnum):
 def place_of(number: int, last: int | None, table: str) -> Place:
     """Whether batch `number` is the next one, or was the last one applied.
 
-    A view that has seen no batch takes any first number: a stream begins with 0, a person with 1.
+    A view that has seen no batch takes any first number.
 
     Example:
         >>> place_of(18, 17, "view `sales`"), place_of(17, 17, "view `sales`")

@@ -55,12 +55,10 @@ class Program:
 
     Args:
         relations: name to declaration, as text.
-        text: the source text; kept, but not compared.
     """
 
     views: tuple[ViewSpec, ...]
     relations: Mapping[str, str] = field(default_factory=dict)
-    text: str = ""
 
     def parts(self) -> dict[str, str]:
         """Everything that must not change, by the name that messages use."""
@@ -303,7 +301,6 @@ def _is_made(memory: GuardedTable, program: Program) -> bool:
     if not _exists(memory):
         return False
     stored = {row["part"]: row["definition"] for row in memory.read().collect()}
-    stored.pop(_TEXT, None)
     given = program.parts()
     names = sorted(stored.keys() | given.keys())
     changes = [(n, stored.get(n), given.get(n)) for n in names if stored.get(n) != given.get(n)]
@@ -312,14 +309,11 @@ def _is_made(memory: GuardedTable, program: Program) -> bool:
     return True
 
 
-_TEXT: Final = "text"
-
-
 def _remember(memory: GuardedTable, program: Program) -> None:
     from pyspark.sql.types import StringType, StructField, StructType
 
     columns = StructType([StructField(name, StringType()) for name in ("part", "definition")])
-    rows = [*program.parts().items(), (_TEXT, program.text)]
+    rows = list(program.parts().items())
     memory.create(memory.spark.createDataFrame(rows, columns).coalesce(1))
 
 

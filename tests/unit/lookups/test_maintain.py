@@ -1,4 +1,4 @@
-"""The batch rule of design section 5, one paragraph at a time, on batches worked out by hand."""
+"""The batch rule, one paragraph at a time, on batches worked out by hand."""
 
 from __future__ import annotations
 

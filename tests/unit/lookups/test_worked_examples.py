@@ -1,4 +1,4 @@
-"""One change per example, decided by hand from design section 4 and the paper.
+"""One change per example, decided by hand from the rules and the paper.
 
 Each test reads: on these view rows, this change has this verdict. `missing` are the lookups that
 found no row, as patterns with the values in them; a contradiction that was not found is left out.
