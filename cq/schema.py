@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from cq.diagnostics import InputError, shown
 from cq.types import ANY, Misfit, Row, Type
@@ -108,10 +109,11 @@ class Relation:
             >>> Relation.untyped("r", 2).admit_all([(1, "a"), [2, None]])
             [(1, 'a'), (2, None)]
         """
-        tuples = [row for row in rows if type(row) is tuple and len(row) == self.arity]
-        if len(tuples) == len(rows) and all(
-            column.type.is_plain(values)
-            for column, values in zip(self.columns, zip(*tuples, strict=False), strict=False)
-        ):
-            return tuples
+        if {*map(type, rows)} == {tuple}:
+            tuples = cast(Sequence[Row], rows)
+            if {*map(len, tuples)} == {self.arity} and all(
+                column.type.is_plain(values)
+                for column, values in zip(self.columns, zip(*tuples, strict=True), strict=True)
+            ):
+                return list(tuples)
         return [self.admit(row) for row in rows]

@@ -6,9 +6,12 @@ deleted rows share that key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+from typing import cast
 
 from cq.diagnostics import InputError, did_you_mean, shorten, shown
 from cq.query import Query
@@ -109,6 +112,24 @@ def read_change(change: object) -> tuple[str, Action, object]:
         "LP206",
         f"a change is (relation, 'insert' | 'delete', row), not {shown(change)}",
     )
+
+
+def read_runs(changes: Sequence[object]) -> Iterator[tuple[str, Action, list[object]]]:
+    """The changes in their order, those together that follow each other with relation and action.
+
+    Example:
+        >>> list(read_runs([("r", "insert", (1,)), ("r", "insert", (2,)), ("r", "delete", (1,))]))
+        [('r', 'insert', [(1,), (2,)]), ('r', 'delete', [(1,)])]
+    """
+    # Mostly they are of one kind, and then a look at all at once is enough.
+    if {*map(type, changes)} == {tuple} and {*map(len, cast(Sequence[Sized], changes))} == {3}:
+        relations, actions, rows = zip(*cast(Sequence[Row], changes), strict=True)
+        relation, action, _ = read_change(changes[0])
+        if relations.count(relation) == actions.count(action) == len(changes):
+            yield relation, action, list(rows)
+            return
+    for (relation, action), group in groupby(map(read_change, changes), itemgetter(0, 1)):
+        yield relation, action, [row for _, _, row in group]
 
 
 def _check_keys(relation: Relation, action: Action, rows: Iterable[Row]) -> None:

@@ -54,15 +54,22 @@ class LiveIndex(RowIndex):
         return rows - self._live
 
     def has(self, columns: tuple[int, ...], values: Row) -> bool:
+        return values in self._keys_at(columns)
+
+    def has_all(self, columns: tuple[int, ...], values: Iterable[Row]) -> bool:
+        """Whether `has` is true of each of these values."""
+        return all(map(self._keys_at(columns).__contains__, values))
+
+    def _keys_at(self, columns: tuple[int, ...]) -> Collection[Row]:
         if self._backlog:
             self._catch_up()
         keys = self._keys.get(columns)
         if keys is None:
             if not self._live:  # the start of a load: nothing to index yet
-                return False
+                return ()
             keys = self._keys[columns] = Counter()
             _Rows(self._live).count(columns, keys, 1)
-        return values in keys
+        return keys
 
     def distinct(
         self, columns: tuple[int, ...], values: Row, gives: tuple[int, ...]

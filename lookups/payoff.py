@@ -19,7 +19,7 @@ the view is right: a lookup that is not made is a miss, and a miss is asked.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import inf
 from typing import Final
@@ -130,10 +130,11 @@ class Payoff:
         is_old = self.total.looked_up + self.total.skipped >= WINDOW
         total = self.total.then(seen, 0.5 if is_old else 1.0)
         if not seen.looked_up:
-            if self.choice is not Choice.SKIP:  # the view was empty: nothing was switched off
-                return replace(self, total=total)
-            idle_cost = (self.idle_cost or 0.0) + seen.source_cost
-            return replace(self, total=total, idle_cost=idle_cost)
+            idle_cost = self.idle_cost
+            if idle_cost is not None or self.choice is Choice.SKIP:
+                idle_cost = (idle_cost or 0.0) + seen.source_cost
+            # Otherwise the view was empty, and nothing was switched off.
+            return Payoff(total, self.last_cost, idle_cost, self.cheapest, self.is_paying)
         cheapest = min(self.cheapest, seen.lookup_cost / seen.looked_up)
         is_paying = seen.helped * total.source_cost >= seen.looked_up * cheapest * total.asked
         return Payoff(total, seen.lookup_cost, None, cheapest, is_paying)

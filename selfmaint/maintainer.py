@@ -11,20 +11,19 @@ made or skipped on the way; `property_tests/test_maintainer.py` holds it to reco
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
-from operator import itemgetter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from cq.types import Row
-from lookups.batch import Batch, read_batch, read_change
+from lookups.batch import Batch, read_batch, read_change, read_runs
 from lookups.decide import decide_admitted
 from lookups.live import LiveIndex
 from lookups.maintain import Effect, Source, finish
 from lookups.payoff import Choice, Lookups, Payoff, Stretch
 from lookups.plan import Plan
 from lookups.prepared import Prepared
-from lookups.quick import IsShown, is_shown, never_shown
+from lookups.quick import Shown, shown_by
 from lookups.settle import settle
 from lookups.verdict import Kind
 from selfmaint.program import View
@@ -37,6 +36,16 @@ LONGEST: Final = 64
 
 AHEAD: Final = 1024
 """Single changes that are read before the first of them is applied."""
+
+DEAR: Final = 400
+"""How many times what the last lookups cost the source has to cost before a probe, unless a key
+comes again: indexes that nobody looked at have to catch up, and make it dearer than those were."""
+
+SOON: Final = 8
+"""The same if a key comes again."""
+
+REMEMBERED: Final = 10_000
+"""Keys that the source was asked for, at most: some memory, less than an index of the view."""
 
 HELPED: Final = frozenset({Kind.UNAFFECTED, Kind.SELF_MAINTAINED})
 
@@ -82,7 +91,9 @@ class Maintainer:
         self._lookups = Lookups(lookups)
         self._clock = clock
         self._payoffs: dict[str, Payoff] = {}
-        self._is_shown: dict[str, IsShown] = {}
+        self._shown: dict[str, Shown | None] = {}
+        self._asked: set[tuple[tuple[int, ...], Row]] = set()
+        self._asked_again: set[str] = set()
 
     @property
     def rows(self) -> frozenset[Row]:
@@ -149,9 +160,10 @@ class Maintainer:
 
     def _ahead(self, changes: Iterable[object]) -> Iterator[tuple[Plan, list[Row]]]:
         """The changes, those together that have one plan."""
-        for (relation, action), group in groupby(map(read_change, changes), itemgetter(0, 1)):
-            plan = self._view.plan(relation, action)
-            while rows := [row for _, _, row in islice(group, AHEAD)]:
+        coming = iter(changes)
+        while ahead := list(islice(coming, AHEAD)):
+            for relation, action, rows in read_runs(ahead):
+                plan = self._view.plan(relation, action)
                 yield plan, plan.query.by_name[relation].admit_all(rows)
 
     def _update(self, relation: str, old: Row, new: Row) -> list[Kind]:
@@ -178,24 +190,27 @@ class Maintainer:
         live, clock = self._live, self._clock
         is_insert = plan.action == "insert"
         is_skipped = is_insert and self._choice(plan.relation) is Choice.SKIP
-        is_shown = self._shown_by(plan)
-        kinds: list[Kind] = []
+        shown = None if is_skipped else self._shown_by(plan)
         asked, source_cost = 0, 0.0
         started = clock()
-        for row in rows:
-            if not is_skipped:
-                if is_shown(live, row):
+        if shown is not None and shown.has_all(live, rows):
+            kinds = [Kind.UNAFFECTED] * len(rows)
+        else:
+            kinds = []
+            for row in rows:
+                if shown is not None and shown.has(live, row):
                     kinds.append(Kind.UNAFFECTED)
                     continue
-                verdict = decide_admitted(plan, live, row)
-                if verdict.kind is not Kind.MISS:
-                    live.update(verdict.deletes, verdict.inserts)
-                    kinds.append(verdict.kind)
-                    continue
-            missed = clock()
-            kinds.append(self._miss(plan, row, is_skipped))
-            source_cost += clock() - missed
-            asked += kinds[-1] is Kind.MISS
+                if not is_skipped:
+                    verdict = decide_admitted(plan, live, row)
+                    if verdict.kind is not Kind.MISS:
+                        live.update(verdict.deletes, verdict.inserts)
+                        kinds.append(verdict.kind)
+                        continue
+                missed = clock()
+                kinds.append(self._miss(plan, row, is_skipped))
+                source_cost += clock() - missed
+                asked += kinds[-1] is Kind.MISS
         if is_insert and (count := len(rows) - kinds.count(Kind.IRRELEVANT)):
             lookup_cost = clock() - started - source_cost
             self._note(
@@ -206,13 +221,12 @@ class Maintainer:
             )
         return kinds
 
-    def _shown_by(self, plan: Plan) -> IsShown:
+    def _shown_by(self, plan: Plan) -> Shown | None:
         if plan.action == "delete":
-            return never_shown
-        found = self._is_shown.get(plan.relation)
-        if found is None:
-            found = self._is_shown[plan.relation] = is_shown(plan)
-        return found
+            return None
+        if plan.relation not in self._shown:
+            self._shown[plan.relation] = shown_by(plan)
+        return self._shown[plan.relation]
 
     def _miss(self, plan: Plan, row: Row, is_skipped: bool) -> Kind:
         """A change that the view alone does not decide, as a batch of its own.
@@ -226,6 +240,8 @@ class Maintainer:
         settled = settle(self._prepared, batch, self._live, skipped)
         effect = finish(self._prepared, batch, self._live, settled, self._source)
         self._live.update(effect.deletes, effect.inserts)
+        if plan.action == "insert" and self._lookups is Lookups.ADAPT:
+            self._remember((plan.relation,), effect)
         return effect.decision(self._view.query, plan.relation, plan.action, row).kind
 
     # The record
@@ -238,15 +254,37 @@ class Maintainer:
                 return Choice.SKIP
             case Lookups.ADAPT:
                 record = self._payoffs.get(relation)
-                return Choice.LOOK_UP if record is None else record.choice
+                if record is None or record.idle_cost is None:
+                    return Choice.LOOK_UP if record is None else record.choice
+                wait = SOON if relation in self._asked_again else DEAR
+                is_due = record.idle_cost >= wait * record.last_cost
+                return Choice.PROBE if is_due else Choice.SKIP
 
     def _note(self, relation: str, seen: Stretch) -> None:
+        if seen.looked_up:
+            self._asked_again.discard(relation)
         self._payoffs[relation] = self._payoffs.get(relation, Payoff()).after(seen)
+
+    def _remember(self, relations: Collection[str], effect: Effect) -> None:
+        """Note what insertions into these relations have asked for.
+
+        What was asked for before, and brought rows, a lookup would have found in the view. To
+        notice that costs next to nothing, where a probe needs indexes.
+        """
+        keys = {(q.subgoals, key) for q in effect.questions if not q.is_slice for key in q.keys}
+        if not keys.isdisjoint(self._asked):
+            self._asked_again.update(relations)
+        if effect.inserts:
+            if len(self._asked) > REMEMBERED:
+                self._asked.clear()
+            self._asked |= keys
 
     def _note_batch(self, batch: Batch, effect: Effect, deciding: float, asking: float) -> None:
         """Share out what the batch took: deciding by changes, asking by changes that asked."""
         query = self._view.query
         asked = {name: effect.asked(query, name) for name in batch.inserts}
+        if self._lookups is Lookups.ADAPT:
+            self._remember([name for name, misses in asked.items() if misses], effect)
         total = sum(map(len, (*batch.inserts.values(), *batch.deletes.values())))
         for name, rows in batch.inserts.items():
             count, misses = len(rows) - effect.screened(query, name), asked[name]

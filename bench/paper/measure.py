@@ -31,7 +31,7 @@ from lookups.index import RowIndex
 from lookups.live import LiveIndex
 from lookups.maintain import ask
 from lookups.payoff import Lookups
-from lookups.quick import is_shown
+from lookups.quick import shown_by
 from lookups.verdict import Kind
 
 BATCHES: tuple[BatchSize, ...] = (None, 1, 10, 100)
@@ -163,7 +163,8 @@ def measure_parameters(repeats: int = 20) -> Parameters:
     """The paper's Table 5 on this machine, each the median over some repeats."""
     rows = MIXES[2].rows
     live = LiveIndex(rows, ARITY)
-    test = is_shown(VIEW.plan("r", "insert"))
+    test = shown_by(VIEW.plan("r", "insert"))
+    assert test is not None
     keys = [(1, x, y) for x in range(1, 11) for y in range(1, 11)]
     changes = MIXES[0].changes
     free = Meter(1, Price(0.0, 0.0))
@@ -196,7 +197,7 @@ def measure_parameters(repeats: int = 20) -> Parameters:
     missed = run(changes, None, free, Lookups.NEVER).seconds / len(changes)
     ins = missed - qbase
     return Parameters(
-        vdu=taken(lambda: [test(live, key) for key in keys], len(keys)),
+        vdu=taken(lambda: [test.has(live, key) for key in keys], len(keys)),
         vsm=taken(lambda: [live.has((0,), key[1:2]) for key in keys], len(keys)),
         qbase=qbase,
         qview=price(repeats).first,

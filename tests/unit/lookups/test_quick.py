@@ -8,7 +8,8 @@ import pytest
 
 import selfmaint
 from lookups.decide import decide_admitted
-from lookups.quick import is_shown, never_shown
+from lookups.live import LiveIndex
+from lookups.quick import shown_by
 from lookups.verdict import Kind
 
 QUICK = ["v(X, Y, Z) :- r(U, X, Y), s(X, Z).", "v(X) :- r(_, X, _)."]
@@ -26,22 +27,24 @@ SLOW = [
 def test_what_is_shown_is_unaffected(text: str) -> None:
     view = selfmaint.parse(text).view("v")
     plan = view.plan("r", "insert")
-    test = is_shown(plan)
-    assert test is not never_shown
+    test = shown_by(plan)
+    assert test is not None
     s = set(product((1, 2), repeat=2))
-    index = selfmaint.index(view.evaluate({"r": {(1, 1, 2), (2, 2, None)}, "s": s}))
-    shown = 0
-    for row in product((None, 1, 2), repeat=3):
-        if test(index, row):
-            shown += 1
-            assert decide_admitted(plan, index, row).kind is Kind.UNAFFECTED
+    rows = view.evaluate({"r": {(1, 1, 2), (2, 2, None)}, "s": s})
+    index = LiveIndex(rows, len(view.query.head))
+    changes = list(product((None, 1, 2), repeat=3))
+    shown = [row for row in changes if test.has(index, row)]
     assert shown
+    assert {decide_admitted(plan, index, row).kind for row in shown} == {Kind.UNAFFECTED}
+    assert test.has_all(index, shown)
+    assert not test.has_all(index, changes)
+    assert not test.has_all(LiveIndex([], len(view.query.head)), shown)
 
 
 @pytest.mark.parametrize("text", SLOW)
 def test_where_one_test_says_too_little(text: str) -> None:
-    assert is_shown(selfmaint.parse(text).view("v").plan("r", "insert")) is never_shown
+    assert shown_by(selfmaint.parse(text).view("v").plan("r", "insert")) is None
 
 
 def test_deletions_are_not_shown() -> None:
-    assert is_shown(selfmaint.parse(QUICK[0]).view("v").plan("r", "delete")) is never_shown
+    assert shown_by(selfmaint.parse(QUICK[0]).view("v").plan("r", "delete")) is None

@@ -165,6 +165,35 @@ def test_lookups_come_back_when_they_help() -> None:
     assert len(source.asked) < 1_100
 
 
+def test_a_key_that_comes_again_brings_lookups_back() -> None:
+    """A probe would be far off: what is asked twice is noticed without one."""
+    source = Source(seconds=1.0)
+    maintained = Maintainer(VIEW, source, clock=source.clock)
+
+    def batch(u: int, x: int) -> int:
+        before = len(source.asked)
+        maintained.apply(insert(*((u, x, y) for y in range(10))))
+        return len(source.asked) - before
+
+    assert [batch(1, x) for x in range(30)] == [1] * 30
+    assert maintained.payoffs["r"].idle_cost is not None  # they are off
+    assert [batch(2, x) for x in range(30)] == [1] + [0] * 29
+
+
+def test_keys_of_one_batch_do_not_come_again() -> None:
+    source = Source(seconds=1.0)
+    view = selfmaint.parse("v(A, X, B) :- r(A, X), s(X, B), t(A).").view("v")
+
+    def answer(question: Question) -> Iterable[Row]:
+        source.now += source.seconds
+        return [key + (1,) * len(question.wanted) for key in question.keys]
+
+    maintained = Maintainer(view, answer, clock=source.clock)
+    for i in range(60):
+        maintained.apply([("r", "insert", (i, i)), ("s", "insert", (1000 + i, 1))])
+    assert not maintained._asked_again
+
+
 def test_an_empty_view_is_no_evidence() -> None:
     source = Source()
     maintained = Maintainer(VIEW, source, clock=source.clock)
