@@ -1,13 +1,15 @@
 """Loaders and streams that people have already, wrapped.
 
-@warehouse.maintains("sales")
-def sales(keys):                      # rows of the view, for values of some of its columns
-rows = spark.table("orders").join(spark.table("customers"), "cust").select(...)
-return rows if keys is None else rows.join(keys, keys.columns)
+    @warehouse.maintains("sales")
+    def sales(keys):                      # rows of the view, for values of some of its columns
+        rows = spark.table("orders").join(spark.table("customers"), "cust").select(...)
+        return rows if keys is None else rows.join(keys, keys.columns)
 
-sales({"orders": changes})            # decides, calls the function for the rest, commits
+    sales({"orders": changes})            # decides, calls the function for the rest, commits
 
-stream.writeStream.foreachBatch(warehouse.batch_writer("orders")).start()
+    stream.writeStream.foreachBatch(warehouse.batch_writer("orders")).start()
+
+Both end in `Warehouse.apply`; what they add is who is asked, and which number a batch has.
 """
 
 from __future__ import annotations

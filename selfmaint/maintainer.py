@@ -151,7 +151,7 @@ class Maintainer:
                 else:
                     kinds += self._alone(held[0], [held[1]])
             held = None
-            if plan.action == "delete" and _keys(plan):
+            if plan.action == "delete" and plan.steps and _keys(plan):
                 held = plan, rows.pop()
             kinds += self._alone(plan, rows)
         if held is not None:

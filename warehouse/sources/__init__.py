@@ -1,7 +1,9 @@
 """Sources: who answers what a view cannot.
 
-source = FederatedSource([DeltaSource.open(spark, path), MemorySource(tables)])
-answer = ask(source, Join(query, subgoals, comparisons, bound, wanted), keys, version=7)
+    source = FederatedSource([DeltaSource.open(spark, path), MemorySource(tables)])
+    answer = ask(source, Join(query, subgoals, comparisons, bound, wanted), keys, version=7)
+
+A source of your own has the members of `Source`; nothing has to be derived from it.
 """
 
 from warehouse.sources.ask import ask, read_join
