@@ -323,6 +323,9 @@ class _Checker:
         comparisons = tuple(self.comparison(comparison, types) for comparison in rule.comparisons)
         self.singletons(rule)
         pinned = self.pinned(atoms, comparisons, types)
+        for term in rule.head.terms:
+            if isinstance(term, Const):
+                self.digits(term)
         plain = (_plain(term) if isinstance(term, Const) else term for term in rule.head.terms)
         head = replace(rule.head, terms=tuple(plain))
         # A constant of the head has no declared type: it is compared with what it meets.
@@ -497,15 +500,19 @@ class _Checker:
             try:
                 return _admitted(term, other)
             except Misfit:
-                if constant_type(term.value).precision > MAX_PRECISION:
-                    self.error(
-                        "CQ116",
-                        f"constant {shorten(_shown(term.value))} has more than {MAX_PRECISION} "
-                        "digits: no type of numbers holds it",
-                        term.span,
-                    )
+                self.digits(term)
                 return term  # `Q > 1.5` on whole numbers compares by value
         return self.constant(term, other)
+
+    def digits(self, term: Const) -> None:
+        """A number that stands in no column still has to be of some type."""
+        if constant_type(term.value).precision > MAX_PRECISION:
+            self.error(
+                "CQ116",
+                f"constant {shorten(_shown(term.value))} has more than {MAX_PRECISION} digits: no "
+                "type of numbers holds it",
+                term.span,
+            )
 
     def singletons(self, rule: Rule) -> None:
         count: dict[Var, int] = {}

@@ -41,7 +41,7 @@ def decide(
 ) -> Verdict:
     """The verdict of `plan` on `change`; see `Plan.decide`."""
     row = plan.query.by_name[plan.relation].admit(change)
-    return decide_admitted(plan, indexed(rows, len(plan.query.head)), row)
+    return decide_admitted(plan, indexed(rows, plan.query), row)
 
 
 def decide_admitted(plan: Plan, index: RowIndex, row: Row) -> Verdict:

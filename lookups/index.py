@@ -5,12 +5,14 @@ Law: an index never changes an answer; `distinct` over plain rows and over an in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import itemgetter
 from typing import Final, TypeAlias
 
 from cq.diagnostics import InputError, shown
-from cq.types import Row
+from cq.query import Query
+from cq.schema import Column, Relation
+from cq.types import ANY, Row
 
 _NOTHING: Final[frozenset[Row]] = frozenset()
 _FEW: Final = 8
@@ -25,6 +27,7 @@ class RowIndex:
 
     Build one with `selfmaint.index(rows)` and hand it to `plan.decide` in place of the rows when
     many changes are decided on one state. It is a snapshot: later changes of `rows` are not seen.
+    It knows no types: rows are to be as `view.evaluate` gives them, such as floats of 32 bits.
     """
 
     __slots__ = ("_maps", "_rows", "arity")
@@ -181,15 +184,27 @@ def values_at(columns: Sequence[int]) -> Callable[[Row], Row]:
     return lambda row: ()
 
 
-def indexed(rows: Iterable[Sequence[object]] | RowIndex, arity: int) -> RowIndex:
-    """The rows of a view with `arity` columns, as an index.
+def indexed(rows: Iterable[Sequence[object]] | RowIndex, query: Query) -> RowIndex:
+    """The rows of a view as an index; one that is an index already is taken as it is.
 
     Raises:
-        InputError: a row has another number of values.
+        InputError: a row has another number of values, or one that its column does not admit.
     """
-    if not isinstance(rows, RowIndex):
-        return RowIndex(rows, arity)
-    return rows if rows.arity == arity else RowIndex(rows.rows, arity)
+    arity = len(query.head)
+    if isinstance(rows, RowIndex):
+        return rows if rows.arity == arity else RowIndex(rows.rows, arity)
+    return RowIndex(admitted(rows, query), arity)
+
+
+def admitted(rows: Iterable[Sequence[object]], query: Query) -> Collection[Row]:
+    """The rows of a view in the representation of its columns, as changes and databases are."""
+    found = RowIndex(rows, len(query.head)).rows
+    kinds = query.types or (ANY,) * len(query.head)
+    declared = [i for i, kind in enumerate(kinds) if kind != ANY]
+    if all(kinds[i].is_plain([row[i] for row in found]) for i in declared):
+        return found
+    columns = (Column(f"column {i + 1}", kind) for i, kind in enumerate(kinds))
+    return Relation(query.name, tuple(columns)).admit_all(list(found))
 
 
 def index(rows: Iterable[Sequence[object]]) -> RowIndex:

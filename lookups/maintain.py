@@ -110,7 +110,7 @@ def maintain(
     tables = tabulate(query, database)
     check_against(batch, tables)
     prepared = Prepared(query)
-    before = indexed(rows, len(query.head))
+    before = indexed(rows, query)
     settled = settle(prepared, batch, before, skipped)
     effect = finish(prepared, batch, before, settled, answers_of(query, tables))
     decisions = tuple(effect.decision(query, *change) for change in listed)

@@ -18,6 +18,7 @@ from typing import Final
 from cq.types import Row
 from lookups.batch import Batch, read_batch, read_change, read_runs
 from lookups.decide import decide_admitted
+from lookups.index import admitted
 from lookups.live import LiveIndex
 from lookups.maintain import Effect, Source, finish
 from lookups.payoff import Choice, Lookups, Payoff, Stretch
@@ -85,7 +86,7 @@ class Maintainer:
     ) -> None:
         self._view = view
         self._source = source
-        self._live = LiveIndex(rows, len(view.query.head))
+        self._live = LiveIndex(admitted(rows, view.query), len(view.query.head))
         self._prepared = Prepared(view.query)
         self._prepared.emit_all()  # now, or the first changes would be charged for it
         self._lookups = Lookups(lookups)

@@ -25,7 +25,7 @@ from cq.printer import print_relation
 from lookups.payoff import Lookups
 from selfmaint.deciding import Decision, Patience, Task, decide_all, require_version
 from selfmaint.errors import RuntimeStateError
-from selfmaint.loaders import BatchWriter, Loader, Splitting, of_relation
+from selfmaint.loaders import BatchWriter, Loader, Splitting, bound_to, of_relation
 from selfmaint.measure import JobCount
 from selfmaint.paying import Paying
 from selfmaint.program import Program
@@ -253,25 +253,42 @@ class Warehouse:
 
     # Loading
 
-    def load(self) -> int:
+    def load(self, number: int | None = None) -> int:
         """Compute every view from the source, as of its newest version, which is returned.
 
-        Each view is replaced in one commit. The next batch is the one after this version. With
-        loaders alone it is the last batch that a view has seen, 0 at first.
+        Each view is replaced in one commit, or made anew if its table has gone. The next batch is
+        the one after this version.
+
+        Args:
+            number: with loaders alone, the batch that the sources have. The last one that a view
+                has seen unless given, 0 at first.
         """
         self._store.learn()
-        if self._source is None:
-            version = max(stored.table.known.batch or 0 for stored in self._views.values())
-        else:
+        if self._source is not None:
             version = self._source.version()
+        else:
+            version = self._last_seen() if number is None else number
         self._sources()
         commits = {}
         for stored in self._views.values():
-            expected = stored.table.newest()
+            expected = _newest(stored.table)
             rows = self._recomputed(stored, version)
             commits[stored.name] = stored.table.replace(expected, version, rows, {"load": version})
         self._store.record(version, commits)
         return version
+
+    def _last_seen(self) -> int:
+        """The last batch that a view has seen, the one of a batch that was not finished, too."""
+        from warehouse.tables import TableError
+
+        seen = [0]
+        for stored in self._views.values():
+            try:
+                batch = stored.table.state().batch
+            except TableError:
+                batch = stored.table.known.batch
+            seen.append(batch or 0)
+        return max(seen)
 
     def _recomputed(self, stored: Stored, version: int) -> DataFrame:
         join, source = whole(stored.normal), self._source_of(stored.name)
@@ -318,6 +335,8 @@ class Warehouse:
         states: Mapping[str, State],
         jobs: JobCount,
     ) -> tuple[ViewReport, ...]:
+        # What a commit carries is set in our session, and a MERGE runs in that of its frames.
+        batch = {name: bound_to(self.spark, frame) for name, frame in batch.items()}
         places = self._store.check_batch(number, states)
         if all(place is Place.REPLAY for place in places.values()):
             self._store.record(number, {})
@@ -365,9 +384,12 @@ class Warehouse:
         """The number of the next batch: what the views have seen, plus one.
 
         Raises:
-            RuntimeStateError: RT401, nothing was loaded yet.
+            RuntimeStateError: RT401, nothing was loaded yet; RT408, the last batch was not
+                finished, so that another one must not get its number.
         """
-        return self._next(self._store.states())
+        states = self._store.states()
+        self._require_finished(states)
+        return self._next(states)
 
     def _require_finished(self, states: Mapping[str, State]) -> None:
         """Refuse a batch without a number while it could be the last one again."""
@@ -445,8 +467,13 @@ class Warehouse:
         """Recompute a view from the source, as of its last batch, and compare."""
         from pyspark.sql import functions as sf
 
+        from warehouse.tables import ForeignWriteError
+
         stored = self._stored(name)
-        state = stored.table.state()
+        try:
+            state = stored.table.state()
+        except ForeignWriteError:  # which rows are wrong is what is asked
+            state = State(stored.table.newest(), stored.table.known.batch)
         if state.batch is None:
             raise RuntimeStateError("RT401", f"view `{name}` was not loaded yet", "run `load()`")
         found = stored.table.read(state.version)
@@ -468,10 +495,16 @@ class Warehouse:
             differing.drop(COPIES).limit(SAMPLE),
         )
 
-    def repair(self, name: str) -> int:
+    def repair(self, name: str, number: int | None = None) -> int:
         """Replace a view by its recomputation, in one commit; the table's new version.
 
         Also for a view that somebody else wrote to, and for one whose table has gone.
+
+        Args:
+            number: for a view with a loader, the batch that the sources have: a loader computes
+                what they have now, and with a lower number a batch would be applied twice.
+        Raises:
+            RuntimeStateError: RT401, nothing was loaded yet; RT409, no number for a loader.
         """
         from warehouse.tables import ForeignWriteError, MissingTableError
 
@@ -486,11 +519,20 @@ class Warehouse:
             batch, is_gone = table.known.batch, True
         if batch is None:
             raise RuntimeStateError("RT401", f"view `{name}` was not loaded yet", "run `load()`")
+        if name in self._loaders:
+            if number is None:
+                raise RuntimeStateError(
+                    "RT409",
+                    f"the loader of view `{name}` computes what the sources have now, and which "
+                    "batch that is only you can say. Nothing was changed",
+                    f"the view has seen batch {batch}: `repair({name!r}, number={batch})`, or the "
+                    "next number if the sources have the next batch already",
+                )
+            batch = number
         expected = None if is_gone else table.newest()  # before the rows are computed
         rows = self._recomputed(stored, batch)
         if expected is None:
-            table.remake()
-            expected = table.newest()
+            expected = _newest(table)
         commit = table.replace(expected, batch, rows, {"repair": batch})
         self._store.record_one(name, commit)
         return commit.version
@@ -519,6 +561,17 @@ class Warehouse:
         not lost, but it has no report.
         """
         return report_columns(self._store.history())
+
+
+def _newest(table: ViewTable) -> int:
+    """The table's newest version; it is made anew, empty, if it has gone."""
+    from warehouse.tables import MissingTableError
+
+    try:
+        return table.newest()
+    except MissingTableError:
+        table.remake()
+        return table.newest()
 
 
 def _replay_of(stored: Stored) -> ViewReport:

@@ -66,7 +66,7 @@ def resolutions(query: Query, updated: int, relations: Collection[str]) -> tuple
                         continue
                     number = bits.setdefault(subgoal, len(bits))
                     found.append(Resolution(subgoal, key, number))
-                    bound |= set(query.variables[subgoal])
+                    bound |= set(query.variables[subgoal]) - variables
         fresh = bound - given
         possible |= fresh
         if not fresh:

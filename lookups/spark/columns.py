@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from functools import reduce
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -37,6 +36,8 @@ MOST_JOINS = 3
 are nested at most a hundred deep, and what belongs to a join takes up to twenty of them."""
 
 LONGS = 2**63
+
+T = TypeVar("T")
 
 Sql: TypeAlias = str
 """An expression of Spark SQL over names that this package made."""
@@ -72,6 +73,19 @@ def certain(condition: Sql) -> Sql:
 
 def if_(condition: Sql, value: Sql, otherwise: Sql = "NULL") -> Sql:
     return f"CASE WHEN {condition} THEN {value} ELSE {otherwise} END"
+
+
+def balanced(combine: Callable[[T, T], T], items: Sequence[T]) -> T:
+    """All items, at least one, combined in their order; nested as little as possible.
+
+    Example:
+        >>> balanced(lambda a, b: f"({a}{b})", "abcde")
+        '((ab)(c(de)))'
+    """
+    if len(items) == 1:
+        return items[0]
+    half = len(items) // 2
+    return combine(balanced(combine, items[:half]), balanced(combine, items[half:]))
 
 
 def with_columns(frame: DataFrame, columns: Mapping[str, Sql]) -> DataFrame:
@@ -115,7 +129,7 @@ class Names:
         """The rows of all frames."""
         if len(frames) == 1:
             return frames[0]
-        union = reduce(DataFrame.unionByName, frames)
+        union = balanced(DataFrame.unionByName, frames)
         return union.coalesce(1) if self.is_small else union
 
     def gathered(self, frame: DataFrame) -> DataFrame:
@@ -147,20 +161,20 @@ class Names:
         self, left: DataFrame, right: DataFrame, condition: Sql, how: str = "left"
     ) -> DataFrame:
         """A join of two frames of about the size of a batch, which do not share a name."""
-        return self.gathered(left.join(self._hinted(right), sf.expr(condition), how))
+        return self.gathered(left.join(self.hinted(right), sf.expr(condition), how))
 
     def joined_on(
         self, left: DataFrame, right: DataFrame, columns: Sequence[str], how: str = "inner"
     ) -> DataFrame:
-        return self.gathered(left.join(self._hinted(right), list(columns), how))
+        return self.gathered(left.join(self.hinted(right), list(columns), how))
 
     def filtered(
         self, left: DataFrame, right: DataFrame, columns: Sequence[str], how: str = "left_semi"
     ) -> DataFrame:
         """The rows of `left` that have a partner, or with `left_anti` none."""
-        return left.join(self._hinted(right), list(columns), how)
+        return left.join(self.hinted(right), list(columns), how)
 
-    def _hinted(self, right: DataFrame) -> DataFrame:
+    def hinted(self, right: DataFrame) -> DataFrame:
         """Never a broadcast, which is a job of its own: their number must not depend on sizes."""
         return right.hint("shuffle_hash" if self.is_small else "merge")
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from operator import attrgetter
 
 from pyspark.sql import Column, DataFrame
@@ -35,11 +34,11 @@ from lookups.spark.columns import (
     Sql,
     all_of,
     any_of,
+    balanced,
     certain,
     exploded,
     if_,
     literal,
-    with_columns,
 )
 from lookups.spark.probes import Families, Family
 
@@ -62,7 +61,10 @@ type of its own for one without a zone."""
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """How many keys a pattern is asked for, and the least and the greatest value per column."""
+    """How many keys a pattern is asked for, and the least and the greatest value per column.
+
+    A date is its number of days: Python's dates end with the year 9999, and Spark's do not.
+    """
 
     keys: int
     ends: Mapping[int, tuple[object, object]]
@@ -76,9 +78,12 @@ def ranges(names: Names, families: Families, keys: DataFrame) -> dict[int, Range
     sortable = [i for i, kind in enumerate(names.kinds) if isinstance(kind, ORDERED)]
     figures = ["count(1) AS keys"]
     for i in sortable:
-        column = f"k.h{i}"
-        figures += [f"count({column}) AS n{i}", f"min({column}) AS low{i}"]
-        figures.append(f"max({column}) AS high{i}")
+        column, kind = f"k.h{i}", names.kinds[i]
+        # Text that is none would come to the driver as other text.
+        is_value = f"is_valid_utf8({column})" if _is_text(kind) else f"{column} IS NOT NULL"
+        end = f"unix_date({column})" if isinstance(kind, DateType) else column
+        figures += [f"count_if({is_value}) AS n{i}", f"min({end}) AS low{i}"]
+        figures.append(f"max({end}) AS high{i}")
     found: dict[int, Range] = {}
     for row in keys.groupBy("p").agg(*map(sf.expr, figures)).collect():
         pattern = families.patterns[row["p"]]
@@ -91,7 +96,11 @@ def ranges(names: Names, families: Families, keys: DataFrame) -> dict[int, Range
     return found
 
 
-def pruned(view: DataFrame, spans: Mapping[int, Range]) -> DataFrame:
+def _is_text(kind: DataType) -> bool:
+    return isinstance(kind, StringType)
+
+
+def pruned(names: Names, view: DataFrame, spans: Mapping[int, Range]) -> DataFrame:
     """The rows that lie within the ends of the keys: every row that a lookup can find.
 
     So Delta can leave out files. The ends are values of the batch: they become literals, not text.
@@ -99,16 +108,21 @@ def pruned(view: DataFrame, spans: Mapping[int, Range]) -> DataFrame:
     Args:
         view: its rows, with columns by position.
     """
+
+    def end(column: int, value: object) -> Column:
+        of_days = isinstance(names.kinds[column], DateType)
+        return sf.date_from_unix_date(sf.lit(value)) if of_days else literal(value)
+
     arms = []
     for span in spans.values():
         if not span.ends:
             return view
-        sides = (
-            sf.col(f"h{i}").between(literal(low), literal(high))
+        sides = [
+            sf.col(f"h{i}").between(end(i, low), end(i, high))
             for i, (low, high) in span.ends.items()
-        )
-        arms.append(reduce(Column.__and__, sides))
-    return view.where(reduce(Column.__or__, arms))
+        ]
+        arms.append(balanced(Column.__and__, sides))
+    return view.where(balanced(Column.__or__, arms))
 
 
 def scan(
@@ -126,7 +140,10 @@ def scan(
     """
     patterns = families.patterns
     for p, span in spans.items():
-        rows = _marked(names, rows, keys, p, patterns[p], span.keys)
+        rows = _joined(names, rows, keys, p, patterns[p], span.keys)
+    marks = [certain(f"m{p}") if patterns[p] else "true" for p in spans]
+    columns = (f"{mark} AS m{p}" for mark, p in zip(marks, spans, strict=True))
+    rows = rows.selectExpr(*names.row, *columns)
     asked = [
         (family, number, f"m{p}")
         for family, number in families.numbers.items()
@@ -171,7 +188,7 @@ def _is_one_of(column: str, numbers: Iterable[int]) -> Sql:
     return f"{column} IN ({', '.join(map(str, numbers)) or 'NULL'})"
 
 
-def _marked(
+def _joined(
     names: Names,
     rows: DataFrame,
     keys: DataFrame,
@@ -179,17 +196,16 @@ def _marked(
     pattern: Sequence[int],
     count: int,
 ) -> DataFrame:
-    mark = f"m{number}"
+    """The rows with a mark where they have one of the keys of a pattern."""
     if not pattern:
-        return with_columns(rows, {mark: "true"})
+        return rows
     columns = {i: f"k{number}_{i}" for i in pattern}
     wanted = keys.where(f"p = {number}").selectExpr(
-        *(f"k.h{i} AS {name}" for i, name in columns.items()), f"true AS {mark}"
+        *(f"k.h{i} AS {name}" for i, name in columns.items()), f"true AS m{number}"
     )
     wanted = sf.broadcast(wanted) if count <= MOST_BROADCAST else wanted.hint("merge")
     same = all_of(f"h{i} {_equals(names, i)} {name}" for i, name in columns.items())
-    rows = rows.join(wanted, sf.expr(same), "left").drop(*columns.values())
-    return with_columns(rows, {mark: certain(mark)})
+    return rows.join(wanted, sf.expr(same), "left")
 
 
 def _equals(names: Names, column: int) -> str:

@@ -223,7 +223,7 @@ class _Run:
         if keys is None or not spans:
             self.evidence = self.no_evidence()
             return
-        rows = pruned(numbered(self.view, "h"), spans)
+        rows = pruned(names, numbered(self.view, "h"), spans)
         scanned = scan(names, self.families, rows, keys, spans)
         self.reading(scanned)
         found = names.kept(scanned)

@@ -18,7 +18,7 @@ from cq.syntax import Comparison, Const, Var
 from lookups.complete import variables_at
 from lookups.spark.bindings import Case
 from lookups.spark.chances import Piece, completed_rows, needed, settled_answers, with_open
-from lookups.spark.columns import Names, Sql, any_of, certain, if_, literal, with_columns
+from lookups.spark.columns import Names, Sql, all_of, any_of, certain, if_, literal, with_columns
 from lookups.spark.evidence import at
 from lookups.spark.parts import Changed
 from lookups.spark.probes import Families, Probes
@@ -218,6 +218,10 @@ class Misses:
             Ask(subgoals, query.comparisons, bound, wanted, True, count),
             keys.selectExpr(*(f"k.h{i} AS b{n}" for n, i in enumerate(columns))),
         )
+        if bound:  # a source may send more than it was asked for
+            asked = keys.selectExpr(*(f"k.h{i} AS k{n}" for n, i in enumerate(columns)))
+            same = all_of(f"b{n} <=> k{n}" for n in range(len(bound)))
+            found = found.join(self.names.hinted(asked), sf.expr(same), "left_semi")
         place = {var: f"b{n}" for n, var in enumerate(bound)}
         place |= {var: f"w{n}" for n, var in enumerate(wanted)}
         cells = [

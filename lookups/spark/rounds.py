@@ -144,11 +144,12 @@ def new_rows(
     if step.vsm is None or step.rows is None:
         return None
     rows = frame.where(f"insert AND kind = {SELF_MAINTAINED}")
-    for need, family in probes.giving.items():
+    for joins, (need, family) in enumerate(probes.giving.items(), 1):
         lookup = step.vsm.needs[need].alternatives[0].lookup
         answers = evidence.where(f"f = {family}").selectExpr("k AS answered", f"g AS g{need}")
         rows = with_columns(rows, {"wanted": names.key(lookup)})
         rows = names.joined(rows, answers, "wanted = answered", "inner").drop("wanted", "answered")
+        rows = names.kept_now_and_then(rows, joins)
     cells = [
         f"g{cell.need}.h{cell.column}" if isinstance(cell, Found) else names.given(cell)
         for cell in step.rows.cells

@@ -494,6 +494,30 @@ def test_two_maintainers_cannot_apply_the_same_batch(
     assert len(rows_of(table)) == 11
 
 
+def test_upkeep_does_not_hide_a_second_maintainer(
+    spark: SparkSession, table: ViewTable, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first one looked before upkeep and has a lower number; a second one looked after it."""
+    other = reopened(spark, path)
+    assert other.state() == State(1, 17)
+    table.optimize(())
+    spark.sql(f"ALTER TABLE {table._table.identifier} SET TBLPROPERTIES ('a' = 'b')").collect()
+    looked_at = table.newest()
+    assert looked_at > 1
+    with monkeypatch.context() as patch:
+        patch.setattr(GuardedTable, "_base", lambda self, expected, mark: 1)
+        other.commit(1, 18, inserts=numbers(spark, 50, 1), deletes=None, info={})
+        patch.setattr(GuardedTable, "_base", lambda self, expected, mark: looked_at)
+        with pytest.raises(ForeignWriteError, match="in the moment before batch 18"):
+            table.commit(1, 18, inserts=numbers(spark, 50, 1), deletes=None, info={})
+    # It was committed. Everybody sees that the rows are there twice, and a repair puts it right.
+    for each in (table, other, reopened(spark, path)):
+        with pytest.raises(ForeignWriteError):
+            each.state()
+    table.replace(table.newest(), 18, numbers(spark, 0, 10), {"why": "repair"})
+    assert reopened(spark, path).state() == table.state() == State(table.newest(), 18)
+
+
 def test_somebody_else_in_the_last_moment_is_reported(
     spark: SparkSession, table: ViewTable, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -552,8 +576,71 @@ def test_a_load_that_was_interrupted_is_noticed(spark: SparkSession, tmp_path: P
     store = Store.open(spark, str(tmp_path), PROGRAM)
     store.views["v"].replace(0, 0, numbers(spark, 0, 3), {"load": 0})
     for each in (store, Store.open(spark, str(tmp_path), PROGRAM)):
-        with pytest.raises(BatchOrderError, match="a load was interrupted"):
-            each.check_batch(1)
+        for number in (0, 1):  # batch 0 is in the rows of `v`; for `w` it would be the first
+            with pytest.raises(BatchOrderError, match=r"was interrupted(.|\n)*`load\(\)` again"):
+                each.check_batch(number)
+
+
+def test_views_that_are_far_apart_must_be_loaded_again(spark: SparkSession, tmp_path: Path) -> None:
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    apply(spark, store, 5, {"v": ({(1, "v")}, set()), "w": ({(1, "w")}, set())})
+    table = store.views["v"]
+    table.replace(table.newest(), 7, table.read().localCheckpoint(), {"load": 7})
+    for number in (5, 6, 7, 8):  # no number fits both
+        with pytest.raises(BatchOrderError, match=r"batches 5 to 7(.|\n)*`load\(\)` again"):
+            store.check_batch(number)
+
+
+def test_an_old_batch_again_is_not_told_again(spark: SparkSession, tmp_path: Path) -> None:
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    apply(spark, store, 1, {"v": ({(1, "v")}, set()), "w": (set(), set())})
+    store.views["v"].optimize(())
+    spark.sql(f"OPTIMIZE delta.`{view_path(str(tmp_path), 'v')}`").collect()
+    intruding = f"ALTER TABLE delta.`{view_path(str(tmp_path), 'v')}` SET TBLPROPERTIES ('a' = 'b')"
+    spark.sql(intruding).collect()
+    assert store.check_batch(1) == {"v": Place.REPLAY, "w": Place.REPLAY}
+    lines = store.history().count()
+    store.record(1, {})
+    assert store.history().count() == lines
+
+
+def test_an_older_copy_is_not_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    """Put back from a copy and moved on by upkeep, it has the version that we know, no more."""
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    apply(spark, store, 0, {"v": ({(1, "v")}, set()), "w": ({(1, "w")}, set())})
+    place = view_path(str(tmp_path), "v")
+    copy = shutil.copytree(place, tmp_path / "copy")
+    apply(spark, store, 1, {"v": ({(2, "v")}, set()), "w": ({(2, "w")}, set())})
+    assert Store.open(spark, str(tmp_path), PROGRAM).check_batch(2)  # nothing is wrong yet
+    shutil.rmtree(place)
+    shutil.copytree(copy, place)
+    spark.sql(f"ALTER TABLE delta.`{place}` SET TBLPROPERTIES ('a' = 'b')").collect()
+
+    opened = Store.open(spark, str(tmp_path), PROGRAM)
+    assert opened.views["v"].newest() == opened.views["v"].known.version
+    for _ in range(2):
+        with pytest.raises(ForeignWriteError, match="older copy"):
+            opened.check_batch(2)
+    table = opened.views["v"]
+    rows = frame(spark, [(1, "v"), (2, "v")])
+    assert rows is not None
+    opened.record_one("v", table.replace(table.newest(), 1, rows, {"why": "repair"}))
+    for each in (opened, Store.open(spark, str(tmp_path), PROGRAM)):
+        assert each.check_batch(2) == {"v": Place.NEXT, "w": Place.NEXT}
+
+
+def test_a_creation_that_was_killed_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta makes the folder of the log before it writes anything."""
+    for name in ("_selfmaint/program", "_selfmaint/batches", "views/v"):
+        (tmp_path / name / "_delta_log").mkdir(parents=True)
+    with pytest.raises(MissingTableError):
+        GuardedTable(spark, str(tmp_path / "views" / "v"), "view `v`").newest()
+    store = Store.open(spark, str(tmp_path), PROGRAM)
+    apply(spark, store, 0, {"v": ({(1, "v")}, set()), "w": ({(1, "w")}, set())})
+    assert Store.open(spark, str(tmp_path), PROGRAM).check_batch(0) == {
+        "v": Place.REPLAY,
+        "w": Place.REPLAY,
+    }
 
 
 def test_one_view_is_replaced_while_the_others_are_ahead_or_behind(

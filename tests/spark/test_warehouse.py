@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from examples import first_warehouse
 from selfmaint.errors import RuntimeStateError
 from selfmaint.measure import JOB_GROUP
 from selfmaint.warehouse import Warehouse
-from tests.spark.conftest import Jobs
+from tests.spark.conftest import Jobs, spark_kind
 from warehouse.batches import BatchError, Changes, checked, netted
 from warehouse.columns import ColumnError, struct_type
 from warehouse.sources import (
@@ -311,8 +312,10 @@ def test_a_view_that_somebody_else_wrote_to_is_refused_and_repaired(shop: Shop) 
     stray.write.format("delta").mode("append").save(f"{shop.path}/views/sales")
     batch = shop.batch(notes=[("+", 9, "n")])
     shop.advance(batch)
-    with pytest.raises(ForeignWriteError, match="repair"):
+    with pytest.raises(ForeignWriteError, match=r"`verify` shows(.|\n)*repair"):
         shop.warehouse.apply(batch)
+    found = shop.warehouse.verify("sales")
+    assert (found.missing, found.surplus) == (0, 1)
     shop.warehouse.repair("sales")
     shop.warehouse.apply(batch)
     shop.check()
@@ -539,6 +542,92 @@ def test_the_first_example(spark: SparkSession, tmp_path: Path) -> None:
     assert (new.inserted, new.deleted, new.cost.questions) == (1, 0, 1)
 
 
+def test_a_load_makes_a_table_anew_that_has_gone(shop: Shop) -> None:
+    shutil.rmtree(f"{shop.path}/views/sales")
+    shop.warehouse.load()
+    shop.check()
+
+
+def test_a_load_that_fails_half_way_is_no_batch(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = open_shop(spark, tmp_path)
+    batch = shop.batch(orders=[("+", 70, 2, 2, DAY)])
+    shop.advance(batch)
+    real = ViewTable.replace
+
+    def dying(table: ViewTable, *arguments: object) -> object:
+        if table.name == "view `demand`":
+            raise KeyboardInterrupt
+        return real(table, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ViewTable, "replace", dying)
+        with pytest.raises(KeyboardInterrupt):
+            shop.warehouse.load()
+    # `sales` is loaded as of batch 1. As a batch it would begin `demand` with one order.
+    with pytest.raises(BatchOrderError, match=r"`load\(\)` again"):
+        shop.warehouse.apply(batch, 1)
+    shop.warehouse.load()
+    shop.check()
+
+
+def test_frames_of_another_session(shop: Shop) -> None:
+    if spark_kind() == "connect":
+        pytest.skip("needs a second session of the same application")
+    other = shop.spark.newSession()
+    batch = {
+        name: other.createDataFrame(frame.collect(), frame.schema)
+        for name, frame in shop.batch(orders=[("-", 1, 1, 1, DAY), ("+", 71, 1, 1, DAY)]).items()
+    }
+    shop.advance(batch)
+    assert shop.warehouse.apply(batch).of("sales").deleted == 1
+    shop.check()
+
+
+def test_values_that_python_does_not_have(spark: SparkSession, tmp_path: Path) -> None:
+    """Bytes that are no text, and days after the year 9999, are found in the view all the same."""
+    program = selfmaint.parse(
+        ".decl r(x: string, d: date) .decl s(x: string) v(X, D) :- r(X, D), s(X)."
+    )
+    rows = spark.sql(
+        "SELECT CAST(unhex('636166E9') AS string) AS x, make_date(20224, 5, 1) AS d "
+        "UNION ALL SELECT 'tea', make_date(2024, 5, 1)"
+    )
+    source = MemorySource({"r": rows, "s": rows.select("x")})
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source)
+    warehouse.load()
+    gone = rows.where("x <> 'tea'").selectExpr("*", "'delete' AS change")
+    source.advance({"r": gone})
+    assert warehouse.apply({"r": gone}).of("v").deleted == 1
+    assert [row["x"] for row in warehouse.view("v").read().collect()] == ["tea"]
+
+
+def test_a_source_that_sends_more_than_it_was_asked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    program = selfmaint.parse(".decl r(x: long, y: long) .decl s(y: long) v(X) :- r(X, Y), s(Y).")
+    rows = {"r": [(1, 1), (1, 2), (2, 2), (3, 1)], "s": [(1,), (2,)]}
+    memory = MemorySource.of_rows(spark, program.relations.values(), rows)
+
+    class Generous(SimulatedSource):
+        """Sends the whole view, whatever slice it is asked for."""
+
+        def answer(self, join: Join, keys: DataFrame | None, version: int) -> Answer:
+            if keys is None:
+                return super().answer(join, keys, version)
+            values = spark.createDataFrame([(x,) for x in (1, 2, 3)], keys.schema)
+            return super().answer(join, values, version)
+
+    source = Generous(memory, clock=VirtualClock())
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source)
+    warehouse.load()
+    gone = spark.createDataFrame([(1, 1, "delete")], "x long, y long, change string")
+    memory.advance({"r": gone})
+    assert warehouse.apply({"r": gone}).of("v").cost.questions == 1
+    assert sorted(row["x"] for row in warehouse.view("v").read().collect()) == [1, 2, 3]
+
+
 def test_a_column_called_change_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     program = selfmaint.parse(".decl r(x: long, change: string) v(X) :- r(X, _).")
     with pytest.raises(ColumnError, match=r"WH320(.|\n)*another name"):
@@ -583,7 +672,8 @@ def test_a_view_is_repaired_in_the_middle_of_a_batch(
         with pytest.raises(KeyboardInterrupt):
             shop.warehouse.apply(batch, number)
     shop.warehouse.repair("demand")
-    assert shop.warehouse.next_batch() == number
+    with pytest.raises(RuntimeStateError, match=f"RT408(.|\\n)*number={number}"):
+        shop.warehouse.next_batch()  # another batch must not get its number
     with pytest.raises(RuntimeStateError, match=f"number={number}"):
         shop.warehouse.apply(batch)
     report = shop.warehouse.apply(batch, number)

@@ -195,7 +195,8 @@ class GuardedTable:
 
         Those that Delta has already removed from the log are missing at the end.
         """
-        return tuple(e for e in self.last(newest - since + 1) if e.version >= since)
+        # Some more: somebody may commit now.
+        return tuple(e for e in self.last(newest - since + RECENT) if since <= e.version <= newest)
 
     def last(self, limit: int) -> tuple[Entry, ...]:
         """At most `limit` of the last commits, newest first; one Spark job."""
@@ -273,28 +274,30 @@ class GuardedTable:
             self.spark.sql(f"OPTIMIZE {self.identifier}{order}").collect()
 
     def _write(self, expected: int, mark: Mark, write: Write, *, is_fenced: bool = True) -> Entry:
-        base = self._base(expected, mark)
         settings = {"spark.databricks.delta.maxCommitAttempts": "0"}
-        if is_fenced:
-            # Versions of one table only grow, those of several have no order.
-            fence = {"txnAppId": f"{APPLICATION} {self.name}", "txnVersion": str(base + 1)}
-        else:
-            fence = {}
-            mark = replace(mark, only_at=base + 1)
+        if not is_fenced:
             # Delta would list all files of a small table with every commit. Nobody reads the list
             # of a table whose marks are what matters, and it grows with each of them.
             settings["spark.databricks.delta.allFilesInCrc.enabled"] = "false"
-        carried = {"userMetadata": mark.dump(), **fence}
-        try:
-            with carrying(self.spark, {}, settings), silent_query_errors():
-                write(carried)
-        except _spark_errors() as error:
-            # Delta can fail after its commit, for example while it writes a checkpoint.
-            entry = self._committed(base, mark, error)
-            if entry is None:
-                self._raise(error, base, mark)
-        else:
-            entry = self._committed(base, mark, None)
+        with carrying(self.spark, {}, settings):
+            # Only now: whoever had the turn before may have committed.
+            base = self._base(expected, mark)
+            if is_fenced:
+                # Versions of one table only grow, those of several have no order.
+                fence = {"txnAppId": f"{APPLICATION} {self.name}", "txnVersion": str(base + 1)}
+            else:
+                fence = {}
+                mark = replace(mark, only_at=base + 1)
+            try:
+                with silent_query_errors():
+                    write({"userMetadata": mark.dump(), **fence})
+            except _spark_errors() as error:
+                # Delta can fail after its commit, for example while it writes a checkpoint.
+                entry = self._committed(base, mark, error)
+                if entry is None:
+                    self._raise(error, base, mark)
+            else:
+                entry = self._committed(base, mark, None)
         if entry is None or entry.is_late:
             raise self._conflict(base, mark)
         return entry
@@ -322,7 +325,7 @@ class GuardedTable:
 
     def _committed(self, base: int, mark: Mark, error: Exception | None) -> Entry | None:
         """The commit that carries this mark; None if there is none."""
-        next_one = self._entry(base + 1)
+        next_one = self.entry(base + 1)
         if next_one is not None and next_one.mark is not None and next_one.mark.id == mark.id:
             return next_one
         try:
@@ -336,15 +339,19 @@ class GuardedTable:
                 f"not be read ({reason_of(failure)}), so it is not known whether batch "
                 f"{mark.batch} was applied",
                 *unreadable.help,
-                f"apply the same batch again, with `number={mark.batch}`: if it was applied, it is "
-                "recognised",
+                *_again(mark),
                 table=self.name,
                 version=base,
                 batch=mark.batch,
             ) from failure
         own = next((e for e in entries if e.mark is not None and e.mark.id == mark.id), None)
         before = [
-            e.version for e in entries if e.is_foreign and own and base < e.version < own.version
+            e.version
+            for e in entries
+            if own
+            and base < e.version < own.version
+            # Another maintainer's line of the journal makes ours late, which says enough.
+            and (e.is_foreign or (mark.kind is Kind.BATCH and e.changes_rows))
         ]
         if own is not None and before and mark.kind is not Kind.LOAD:
             raise ForeignWriteError(
@@ -358,7 +365,7 @@ class GuardedTable:
             )
         return own
 
-    def _entry(self, version: int) -> Entry | None:
+    def entry(self, version: int) -> Entry | None:
         """The commit that made a version; None if the log does not have it, or not clearly."""
         try:
             with silent_query_errors():
@@ -369,10 +376,9 @@ class GuardedTable:
 
     def _conflict(self, version: int, mark: Mark) -> ConflictError:
         return ConflictError(
-            f"somebody else committed to {self.name} while batch {mark.batch} was decided; it "
-            f"is now at version {version} or later. {_not_applied(mark)}",
-            f"apply the same batch again, with `number={mark.batch}`: it is decided anew on what "
-            "is there now, and views that have it are left alone",
+            f"somebody else committed to {self.name} meanwhile; it is now at version {version} or "
+            f"later. {_not_applied(mark)}",
+            *_again(mark),
             table=self.name,
             version=version,
             batch=mark.batch,
@@ -401,6 +407,10 @@ class GuardedTable:
                 version=versions.latest,
             ) from error
         problem, help = _PROBLEMS[kind]
+        if mark is not None:
+            help = (*help, *_again(mark))
+            if mark.kind is Kind.LOAD and kind is StorageError:
+                problem = "could not be written, or what it is computed from could not be read"
         state = ""
         if version is not None and mark is not None:
             state = f". {self.name} is unchanged at version {version}. {_not_applied(mark)}"
@@ -424,7 +434,7 @@ _PROBLEMS: Final[dict[type[TableError], tuple[str, tuple[str, ...]]]] = {
     ),
     StorageError: (
         "could not be read or written",
-        ("see the cause above; once it is removed, apply the same batch again, with its number",),
+        ("see to the cause in brackets; then do the same again",),
     ),
     ConflictError: ("is being written to by somebody else", ("try again",)),
 }
@@ -438,9 +448,25 @@ def _source_column(place: int) -> str:
 
 
 def _not_applied(mark: Mark) -> str:
-    if mark.kind is Kind.RECORD:
-        return f"The views have batch {mark.batch}; only the journal does not say so yet"
-    return "Nothing was changed" if mark.batch is None else f"Batch {mark.batch} is not applied"
+    match mark.kind:
+        case Kind.RECORD:
+            return f"The views have batch {mark.batch}; only the journal does not say so yet"
+        case Kind.BATCH:
+            return f"Batch {mark.batch} is not applied"
+        case _:
+            return "Its rows are as they were"
+
+
+def _again(mark: Mark) -> tuple[str, ...]:
+    """What to do about a write that failed."""
+    match mark.kind:
+        case Kind.BATCH | Kind.RECORD:
+            again = f"apply the same batch again, with `number={mark.batch}`"
+            return (f"{again}: it is decided anew, and views that have it are left alone",)
+        case Kind.LOAD:
+            return ("run `load()` or `repair()` again, whichever it was",)
+        case _:
+            return ()
 
 
 def _spark_errors() -> tuple[type[Exception], ...]:

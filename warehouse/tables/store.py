@@ -25,11 +25,12 @@ from warehouse.tables.errors import (
     MissingTableError,
     ProgramChangedError,
     StrangeTableError,
+    TableError,
 )
 from warehouse.tables.guarded import GuardedTable
 from warehouse.tables.marks import Kind, Mark
 from warehouse.tables.order import Place
-from warehouse.tables.views import Commit, State, ViewTable
+from warehouse.tables.views import Commit, Made, State, ViewTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 LAST_RECORDS: Final = (4, 100, 10_000)
 """How far back to look for the journal's last line, in steps: only upkeep can come behind it."""
+
+
+FROM_A_COPY: Final = (
+    "put the folder's `_selfmaint` back from a copy, or open an empty folder and `load`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +86,12 @@ class Record:
     Args:
         version: of the journal's table.
         states: of the views.
+        made: the last commit of ours that changed each of them.
     """
 
     version: int
     states: Mapping[str, State] = field(default_factory=dict)
+    made: Mapping[str, Made] = field(default_factory=dict)
     note: Note = field(default_factory=dict)
 
 
@@ -126,6 +134,7 @@ class Store:
                     view.name,
                     view.columns,
                     last.states.get(view.name, State(0, None)),
+                    last.made.get(view.name),
                 )
                 for view in program.views
             }
@@ -182,8 +191,23 @@ class Store:
             TableError: as `ViewTable.state`.
         """
         seen = self.states() if states is None else states
-        _require_whole(number, seen)
+        _require_together(number, seen)
+        self._require_loaded(number, seen)
         return {name: table.check_batch(number, seen[name]) for name, table in self.views.items()}
+
+    def _require_loaded(self, number: int, states: Mapping[str, State]) -> None:
+        """Refuse a batch where only some views were loaded.
+
+        The first batch of all may be finished: a view that has it was never loaded before.
+        """
+        loaded = {name: state.batch for name, state in states.items() if state.batch is not None}
+        if not loaded or len(loaded) == len(states):
+            return
+        applied = (self.views[name].applied(number) for name in loaded)
+        if all(commit is not None and not commit.is_load for commit in applied):
+            return
+        missing = next(name for name in states if name not in loaded)
+        raise _interrupted(f"view `{missing}` was never loaded, but others were", number, loaded)
 
     def catch_up(self) -> bool:
         """Learn what another maintainer of this folder has recorded; False if that is nothing.
@@ -196,7 +220,8 @@ class Store:
             return False
         self._version, self._recorded, self.note = last.version, dict(last.states), last.note
         for name, state in last.states.items():
-            self.views[name].remember(state)  # what came after it, the next look will see
+            # What came after it, the next look will see.
+            self.views[name].remember(state, last.made.get(name))
         return True
 
     def record(self, batch: int, commits: Mapping[str, Commit], note: Note | None = None) -> None:
@@ -213,8 +238,12 @@ class Store:
                 so that the same batch can be applied again.
         """
         seen = {name: table.applied(batch) for name, table in self.views.items()}
-        done = {**{name: commit for name, commit in seen.items() if commit}, **commits}
         states = {name: State(t.known.version, batch) for name, t in self.views.items()}
+        if not commits and all(
+            name in self._recorded and self._recorded[name].batch == batch for name in states
+        ):
+            seen = {}  # all is told already; a version that upkeep moved on is no news
+        done = {**{name: commit for name, commit in seen.items() if commit}, **commits}
         self._record(batch, states, done, note)
 
     def record_one(self, name: str, commit: Commit) -> None:
@@ -241,7 +270,8 @@ class Store:
             ]
             note = self.note if note is None else note
             views = {name: [s.version, s.batch] for name, s in states.items()}
-            mark = Mark(Kind.RECORD, batch, {"views": views, "note": note})
+            made = {n: [t.made.version, t.made.id] for n, t in self.views.items() if t.made}
+            mark = Mark(Kind.RECORD, batch, {"views": views, "made": made, "note": note})
             frame = _lines_frame(self._journal.spark, lines)
             try:
                 self._version = self._journal.note(frame, self._version, mark).version
@@ -250,7 +280,7 @@ class Store:
                 raise
             self._recorded, self.note = dict(states), note
         for name, table in self.views.items():
-            table.remember(states[name])
+            table.remember(states[name], table.made)
 
     def history(self) -> DataFrame:
         """The journal: batch, view, version, is_changed, info (JSON).
@@ -261,18 +291,20 @@ class Store:
         return self._journal.read()
 
 
-def _require_whole(number: int, states: Mapping[str, State]) -> None:
-    """Refuse a batch where only some views were loaded; one that begins all may be finished."""
-    loaded = {name: state.batch for name, state in states.items() if state.batch is not None}
-    if not loaded or len(loaded) == len(states) or number in loaded.values():
-        return
-    missing = next(name for name in states if name not in loaded)
-    last = max(loaded.values())
-    raise BatchOrderError(
-        f"view `{missing}` was never loaded, but others were, as of batch {last}: a load was "
-        "interrupted. Nothing was changed",
+def _require_together(number: int, states: Mapping[str, State]) -> None:
+    """Refuse a batch where views are more than one batch apart: no number fits all of them."""
+    seen = {name: state.batch for name, state in states.items() if state.batch is not None}
+    if seen and max(seen.values()) - min(seen.values()) > 1:
+        apart = f"the views are at batches {min(seen.values())} to {max(seen.values())}"
+        raise _interrupted(apart, number, seen)
+
+
+def _interrupted(what: str, number: int, seen: Mapping[str, int]) -> BatchOrderError:
+    last = max(seen.values())
+    return BatchOrderError(
+        f"{what}: a load as of batch {last} was interrupted. Nothing was changed now",
         "run `load()` again",
-        table=f"view `{missing}`",
+        table="warehouse",
         batch=number,
         expected=last,
     )
@@ -298,8 +330,11 @@ def view_path(path: str, name: str) -> str:
 
 def _is_made(memory: GuardedTable, program: Program) -> bool:
     """Whether the folder was made, and then for this program."""
-    if not _exists(memory):
-        return False
+    try:
+        if not _exists(memory):
+            return False
+    except CorruptLogError as error:
+        raise _unreadable(memory, error) from error
     stored = {row["part"]: row["definition"] for row in memory.read().collect()}
     given = program.parts()
     names = sorted(stored.keys() | given.keys())
@@ -335,8 +370,7 @@ def _last_record(journal: GuardedTable) -> Record:
                     raise ForeignWriteError(
                         f"{journal.name} was written to by somebody else, at version "
                         f"{entry.version}. Nothing was changed",
-                        "put the folder's `_selfmaint` back from a copy, or open an empty folder "
-                        "and `load`",
+                        FROM_A_COPY,
                         table=journal.name,
                         version=entries[0].version,
                         versions=[entry.version],
@@ -348,19 +382,25 @@ def _last_record(journal: GuardedTable) -> Record:
                     assert isinstance(views, dict)
                     assert isinstance(note, dict)
                     states = {name: State(*pair) for name, pair in views.items()}
-                    return Record(entries[0].version, states, note)
-            if len(entries) < limit:
+                    found = entry.mark.info.get("made", {})
+                    assert isinstance(found, dict)
+                    made = {name: Made(*pair) for name, pair in found.items()}
+                    return Record(entries[0].version, states, made, note)
+            if entries[-1].version == 0:
                 return Record(entries[0].version)
-    except MissingTableError as error:
-        raise CorruptLogError(
-            f"{journal.name} has gone. No view was changed",
-            "put the folder's `_selfmaint` back from a copy, or open an empty folder and `load`",
-            table=journal.name,
-        ) from error
+    except (MissingTableError, CorruptLogError) as error:
+        raise _unreadable(journal, error) from error
     raise StrangeTableError(
         f"{journal.name} has no record among its last {LAST_RECORDS[-1]:,} commits",
-        "put the folder's `_selfmaint` back from a copy, or open an empty folder and `load`",
+        FROM_A_COPY,
         table=journal.name,
+    )
+
+
+def _unreadable(table: GuardedTable, error: TableError) -> CorruptLogError:
+    what = "has gone" if isinstance(error, MissingTableError) else "cannot be read"
+    return CorruptLogError(
+        f"{table.name} {what}. No view was changed", FROM_A_COPY, table=table.name
     )
 
 

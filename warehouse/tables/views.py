@@ -39,12 +39,24 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """The last commit of ours that changed a view: by its mark a table is told from a copy of it.
+
+    A version alone tells nothing: an older copy gets there, too, by OPTIMIZE.
+    """
+
+    version: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """What applying a batch did to a view.
 
     Attributes:
         version: the table's version with this batch, new or not.
         is_changed: False if no row changed, so that there was no commit.
+        is_load: all rows were replaced.
         inserted, deleted: rows, as Delta counted them while writing.
     """
 
@@ -54,6 +66,7 @@ class Commit:
     inserted: int = 0
     deleted: int = 0
     info: Mapping[str, object] = field(default_factory=dict)
+    is_load: bool = False
 
 
 class ViewTable:
@@ -62,10 +75,14 @@ class ViewTable:
     It remembers the last state that it has verified; `state` verifies what came after it.
     """
 
-    def __init__(self, table: GuardedTable, columns: StructType, known: State) -> None:
+    def __init__(
+        self, table: GuardedTable, columns: StructType, known: State, made: Made | None = None
+    ) -> None:
         self._table = table
         self._columns = columns
         self._known = known
+        self._made = made
+        self._is_compared = made is None
         self._applied: Commit | None = None
 
     @classmethod
@@ -90,13 +107,15 @@ class ViewTable:
         name: str,
         columns: Sequence[tuple[str, DataType]],
         known: State,
+        made: Made | None = None,
     ) -> ViewTable:
         """The table as it is; `state` says whether it can be used.
 
         Args:
             known: a state that was verified before; version 0 if there is none.
+            made: the last commit of ours at that time.
         """
-        return cls(*_table_of(spark, path, name, columns), known)
+        return cls(*_table_of(spark, path, name, columns), known, made)
 
     @property
     def name(self) -> str:
@@ -109,6 +128,11 @@ class ViewTable:
         return self._known
 
     @property
+    def made(self) -> Made | None:
+        """The last commit of ours that is known to have changed it."""
+        return self._made
+
+    @property
     def columns(self) -> StructType:
         return self._columns
 
@@ -116,8 +140,10 @@ class ViewTable:
         """The commit of this batch, if it is the last one seen; also after a crash."""
         return self._applied if self._applied and self._applied.batch == batch else None
 
-    def remember(self, state: State) -> None:
-        """Take a state as verified: what `Store.record` has written."""
+    def remember(self, state: State, made: Made | None) -> None:
+        """Take a state as verified: what `Store.record` has written, or another maintainer."""
+        if made != self._made:
+            self._made, self._is_compared = made, made is None
         self._known = state
 
     def state(self, *, thorough: bool = False) -> State:
@@ -133,7 +159,28 @@ class ViewTable:
         """
         if thorough or not self._table.is_at(self._known.version):
             self._known = self._verified(self._table.newest())
+        if not self._is_compared:
+            self._compare()
         return self._known
+
+    def _compare(self) -> None:
+        """See that this is the table that we have written to, and no copy; once per process."""
+        assert self._made is not None
+        entry = self._table.entry(self._made.version)
+        if entry is not None and (entry.mark is None or entry.mark.id != self._made.id):
+            newest = self._table.newest()
+            later = self._table.entries(self._made.version, newest)
+            if not any(e.mark is not None and e.mark.kind is Kind.LOAD for e in later):
+                raise ForeignWriteError(
+                    f"{self.name} is at version {newest}, but version {self._made.version} is not "
+                    "the one that we have written: its folder was put back from an older copy. "
+                    "Nothing was changed",
+                    REPAIR,
+                    table=self.name,
+                    version=newest,
+                    versions=[self._made.version],
+                )
+        self._is_compared = True  # a commit that has gone from the log says nothing
 
     def version(self) -> int:
         return self.state().version
@@ -218,6 +265,7 @@ class ViewTable:
 
     def _done(self, entry: Entry, batch: int) -> Commit:
         self._known = State(entry.version, batch)
+        self._made, self._is_compared = _made_by(entry), True
         self._applied = _commit_of(entry)
         assert self._applied is not None
         return self._applied
@@ -231,23 +279,37 @@ class ViewTable:
         # the view again.
         is_same = self._known.version <= newest
         since = self._known.version if is_same else 0
+
+        def is_old(batch: int) -> bool:
+            return self._known.batch is not None and batch <= self._known.batch
+
         entries = self._table.entries(since, newest)
         last = next(filter(None, map(_commit_of, entries)), None)
         # The commit that made the version we know is no news: later batches may have left it alone.
         news = None if last is not None and is_same and last.version == since else last
         batch = self._known.batch if news is None else news.batch
         foreign = []
+        later: int | None = None
         for entry in entries:
-            if entry.mark is not None and entry.mark.kind is Kind.LOAD:
+            mark = entry.mark
+            if mark is not None and mark.kind is Kind.LOAD:
                 break  # nothing of what was there before is left
             if entry.is_foreign or not is_same:
                 foreign.append(entry.version)
+            elif mark is not None and mark.kind is Kind.BATCH and mark.batch is not None:
+                # Two of one number: two maintainers have applied it, and both think they are alone.
+                if mark.batch == later or (is_old(mark.batch) and entry.version > since):
+                    foreign.append(entry.version)
+                later = mark.batch
         else:
-            if entries[-1].version > since:
+            if entries[-1].version > since + 1:
                 foreign.append(entries[-1].version - 1)
         if foreign:
             raise self._foreign(newest, foreign, batch, entries[-1].version)
         self._applied = last or self._applied
+        if news is not None:
+            found = next(entry for entry in entries if entry.version == news.version)
+            self._made, self._is_compared = _made_by(found), True
         return State(newest, batch)
 
     def _foreign(
@@ -267,6 +329,11 @@ class ViewTable:
         )
 
 
+def _made_by(entry: Entry) -> Made:
+    assert entry.mark is not None
+    return Made(entry.version, entry.mark.id)
+
+
 def _commit_of(entry: Entry) -> Commit | None:
     """What a commit of ours did, from the history; None if it is not one of a batch or a load."""
     mark = entry.mark
@@ -275,7 +342,8 @@ def _commit_of(entry: Entry) -> Commit | None:
     count = entry.metrics.get
     inserted = count("numTargetRowsInserted", count("numOutputRows", "0"))
     deleted = count("numTargetRowsDeleted", count("numDeletedRows", "0"))
-    return Commit(entry.version, mark.batch, True, int(inserted), int(deleted), mark.info)
+    is_load = mark.kind is Kind.LOAD
+    return Commit(entry.version, mark.batch, True, int(inserted), int(deleted), mark.info, is_load)
 
 
 def _table_of(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 import selfmaint
 from lookups.plan import Plan
-from lookups.verdict import Mismatch, Screened
+from lookups.verdict import Kind, Mismatch, Screened
 from selfmaint import InputError
 
 
@@ -157,3 +159,16 @@ def test_kinds_are_strings() -> None:
     verdict = plan("v(X) :- r(X).").decide([], (1,))
     assert verdict.kind == "self-maintained"
     assert f"{verdict.kind}" == "self-maintained"
+
+
+def test_view_rows_are_read_as_changes_are() -> None:
+    """0.1 is another number in a column of 32 bits, and a decimal is none in one of doubles."""
+    view = selfmaint.parse(".decl r(a: float, b: double) v(A, B) :- r(A, B).").view("v")
+    rows = {(0.1, Decimal("0.25"))}
+    change = (0.1, 0.25)
+    assert view.plan("r", "delete").decide(rows, change).kind is Kind.SELF_MAINTAINED
+    assert not view.maintain(rows, [("r", "delete", change)], {"r": set()}).rows
+    maintained = selfmaint.Maintainer(view, lambda question: [], rows)
+    assert maintained.follow([("r", "delete", change)]) == [Kind.SELF_MAINTAINED]
+    with pytest.raises(InputError, match="column 2"):
+        view.plan("r", "delete").decide({(0.1, "x")}, change)
