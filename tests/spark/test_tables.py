@@ -162,12 +162,12 @@ def test_a_look_at_one_file_of_the_log_agrees_with_delta(
     shutil.copytree(odd, tmp_path / "a b d %20 ü")
     for version in range(2):
         assert [v for v in range(4) if table.is_at(v)] == [table.newest()] == [version]
-        assert table._entry(version) == table.last(1)[0]
-        assert table._entry(version + 1) is None
+        assert table.entry(version) == table.last(1)[0]
+        assert table.entry(version + 1) is None
         intrude(spark, str(odd))
     shutil.rmtree(odd)
     assert not table.is_at(2)
-    assert table._entry(2) is None
+    assert table.entry(2) is None
 
 
 ALL_TYPES = (
