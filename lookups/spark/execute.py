@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -35,7 +34,7 @@ from lookups.spark.columns import (
 )
 from lookups.spark.counts import Counts, count
 from lookups.spark.evidence import at, pruned, ranges, scan
-from lookups.spark.misses import Answering, Ask, Misses
+from lookups.spark.misses import Answering, Ask, Misses, Reading
 from lookups.spark.parts import LOOKED_UP, OPEN, Changed, Changes, Kinds, parts_of
 from lookups.spark.probes import Families, Probes, no_probes, probes_of, skipped_probes
 from lookups.spark.rounds import (
@@ -86,11 +85,6 @@ class Maintained:
     decided: tuple[Decided, ...]
     asks: tuple[Ask, ...]
     seconds: float = 0.0
-
-
-Reading: TypeAlias = Callable[[DataFrame], None]
-"""Told what a batch reads of the view. Its plan is about to run: to ask it for its files costs next
-to nothing, where another frame would have Delta choose the files once more."""
 
 
 def _unheeded(scanned: DataFrame) -> None:
@@ -320,8 +314,10 @@ class _Run:
             self.evidence,
             self.deltas,
             self.verdicts,
+            self.view,
             self.answer,
             self.by_slices,
+            self.reading,
         )
         if counts.missed:
             result = names.kept(misses.complete(counts.missed).where("n != 0"))

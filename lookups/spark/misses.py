@@ -18,8 +18,18 @@ from cq.syntax import Comparison, Const, Var
 from lookups.complete import variables_at
 from lookups.spark.bindings import Case
 from lookups.spark.chances import Piece, completed_rows, needed, settled_answers, with_open
-from lookups.spark.columns import Names, Sql, all_of, any_of, certain, if_, literal, with_columns
-from lookups.spark.evidence import at
+from lookups.spark.columns import (
+    Names,
+    Sql,
+    all_of,
+    any_of,
+    certain,
+    if_,
+    literal,
+    numbered,
+    with_columns,
+)
+from lookups.spark.evidence import MOST_BROADCAST, at
 from lookups.spark.parts import Changed
 from lookups.spark.probes import Families, Probes
 from lookups.spark.rounds import MISS, SELF_MAINTAINED, UNAFFECTED
@@ -47,6 +57,10 @@ class Ask:
     keys: int
 
 
+Reading: TypeAlias = Callable[[DataFrame], None]
+"""Told what a batch reads of the view. Its plan is about to run: to ask it for its files costs next
+to nothing, where another frame would have Delta choose the files once more."""
+
 Answering: TypeAlias = Callable[[Ask, DataFrame | None], DataFrame]
 """A source: an `Ask` and its distinct keys (None: no variable is bound) to the answers, with
 columns `b0.., w0..`, as of the version that ends the batch."""
@@ -62,7 +76,7 @@ class Misses:
         parts: subgoal to its changes, in the order of the rounds.
         evidence, deltas: the view before the batch, and what the rounds did to it.
         verdicts: subgoal to its decided parts. A second chance that helps is noted here.
-        answer, by_slices: as for `maintain`.
+        view, answer, by_slices, reading: as for `maintain`.
     """
 
     names: Names
@@ -73,8 +87,10 @@ class Misses:
     evidence: DataFrame
     deltas: Sequence[DataFrame]
     verdicts: dict[int, DataFrame]
+    view: DataFrame
     answer: Answering
     by_slices: bool
+    reading: Reading
     asks: list[Ask] = field(default_factory=list)
 
     def complete(self, missed: Collection[tuple[int, bool]]) -> DataFrame:
@@ -94,7 +110,27 @@ class Misses:
         evidence = self.names.kept(settled)
         new = self.complete_insertions(inserting, changes, evidence)
         replaced, slices = self.replace_slices(sliced, deleting, evidence)
-        return self.put_together([*new, *slices], replaced)
+        is_hidden = not self.by_slices and any(self.parts[i].insert.is_hidden for i in inserting)
+        there = self.there(new) if is_hidden else []
+        return self.put_together([*new, *slices], replaced, there)
+
+    def there(self, new: Sequence[DataFrame]) -> list[DataFrame]:
+        """Those of the rows that missed insertions add that are in the view.
+
+        The evidence tells it of insertions that show something. For one that shows nothing it would
+        be the whole view, so the rows themselves are looked for, when they are known.
+        """
+        names = self.names
+        wanted = names.kept(names.together(new).distinct())
+        count = wanted.count()
+        if not count:
+            return []
+        wanted = wanted.toDF(*(f"k{i}" for i in range(len(names.head))))
+        wanted = sf.broadcast(wanted) if count <= MOST_BROADCAST else wanted.hint("merge")
+        same = all_of(f"h{i} <=> k{i}" for i in range(len(names.head)))
+        found = numbered(self.view, "h").join(wanted, sf.expr(same), "left_semi")
+        self.reading(found)
+        return [names.kept(found)]
 
     def complete_insertions(
         self, inserting: Sequence[int], missed: Mapping[int, DataFrame], evidence: DataFrame
@@ -232,12 +268,18 @@ class Misses:
         ]
         return found.select(*cells).distinct()
 
-    def put_together(self, new: Sequence[DataFrame], replaced: Sequence[DataFrame]) -> DataFrame:
+    def put_together(
+        self,
+        new: Sequence[DataFrame],
+        replaced: Sequence[DataFrame],
+        looked_for: Sequence[DataFrame],
+    ) -> DataFrame:
         """What becomes of each row that anything is known about, as rows with `n`.
 
         The view after the batch is the settled rows outside the slices, the new slices, and the
         rows of the missed insertions. Whether a row was in the view before is known from the
-        evidence, from having been removed, or from having been in a slice that is replaced.
+        evidence, from having been looked for, from having been removed, or from having been in a
+        slice that is replaced.
         """
         names = self.names
         whole = [n for f, n in self.families.numbers.items() if len(f.gives) == len(names.head)]
@@ -247,6 +289,7 @@ class Misses:
             *(self.mark(frame, "replaced", "1") for frame in replaced),
             *(self.mark(frame, "new", "1") for frame in new),
             self.mark(there.selectExpr(*names.unmasked("g")), "there", "1"),
+            *(self.mark(frame, "there", "1") for frame in looked_for),
         ]
         figures = ["sum(moved) AS moved"]
         figures += [f"max({mark}) > 0 AS {mark}" for mark in ("replaced", "new", "there")]

@@ -98,7 +98,7 @@ class Probes:
         shown: the view rows that show the change's values.
         all_rows: the family that gives these rows whole: a deletion removes them, an insertion that
             misses may add rows that are there already, a slice replaces them. None where none of
-            that can be.
+            that can be, and for an insertion that shows nothing: every row would be one of them.
         has_rows: which changes may have such rows.
         giving: need to family, for needs whose answers make the new rows.
         is_skipped: the step is an insertion whose lookups are not made: it misses.
@@ -112,6 +112,11 @@ class Probes:
     giving: dict[int, int]
     has_rows: Sql = "true"
     is_skipped: bool = False
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether no row shows anything of a change. See `misses.Misses.there`."""
+        return not self.shown.columns
 
 
 def probes_of(names: Names, families: Families, step: Step, *, by_slices: bool) -> Probes:
@@ -161,7 +166,8 @@ def probes_of(names: Names, families: Families, step: Step, *, by_slices: bool) 
     shown = _shown(names, step.subgoal)
     all_rows = None
     may_be_slice = by_slices and step.rule is not Rule.INSERT_ALONE  # which never misses
-    if step.rule in DELETIONS or step.rule in DOUBTFUL or may_be_slice:
+    is_doubtful = step.rule in DOUBTFUL and bool(shown.columns)
+    if step.rule in DELETIONS or is_doubtful or may_be_slice:
         all_rows = families.number(shown.columns, everything)
     return Probes(step, tuple(questions), tuple(guards), shown, all_rows, giving)
 
@@ -179,7 +185,7 @@ def skipped_probes(names: Names, families: Families, step: Step, *, by_slices: b
     shown = _shown(names, step.subgoal)
     all_rows, has_rows = None, "true"
     is_doubtful = by_slices or step.rule in DOUBTFUL or step.vdu is not None
-    if is_doubtful or step.nameless is not None:
+    if (is_doubtful or step.nameless is not None) and (by_slices or shown.columns):
         all_rows = families.number(shown.columns, range(len(names.head)))
         has_rows = "true" if is_doubtful else has_null(step.key)
     return Probes(step, (), (), shown, all_rows, {}, has_rows, is_skipped=True)

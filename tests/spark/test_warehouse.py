@@ -585,6 +585,32 @@ def test_frames_of_another_session(shop: Shop) -> None:
     shop.check()
 
 
+def test_insertions_of_which_the_view_shows_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Whether their rows are there is looked up when the source has told them, and only these."""
+    program = selfmaint.parse(
+        ".decl customers(cust: long, name: string) key(cust)\n"
+        ".decl orders(id: long, cust: long) key(id)\n"
+        "v(Name) :- customers(Cust, Name), orders(_, Cust)."
+    )
+    customers = [(1, "Ann"), (2, "Bo"), (3, None), (4, None), (5, "Cy"), (6, "Ann")]
+    rows = {"customers": customers, "orders": [(1, 1), (2, 3), (3, 5)]}
+    source = MemorySource.of_rows(spark, program.relations.values(), rows)
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source, lookups="always")
+    warehouse.load()
+
+    def apply(*orders: tuple[str, int, int]) -> tuple[int, int]:
+        schema = "change string, id long, cust long"
+        batch = {"orders": spark.createDataFrame(list(orders), schema)}
+        report = warehouse.apply(batch, source.advance(batch)).of("v")
+        assert warehouse.verify("v").is_right
+        return report.inserted, report.deleted
+
+    assert apply(("insert", 10, 2), ("insert", 11, 4), ("insert", 12, 6)) == (1, 0)  # Bo alone
+    assert apply(("insert", 13, 1), ("insert", 14, 2)) == (0, 0)
+    assert apply(("delete", 3, 5), ("insert", 15, 6)) == (0, 1)  # Cy goes
+    assert apply(("insert", 16, 5), ("insert", 17, 99)) == (1, 0)
+
+
 def test_values_that_python_does_not_have(spark: SparkSession, tmp_path: Path) -> None:
     """Bytes that are no text, and days after the year 9999, are found in the view all the same."""
     program = selfmaint.parse(
