@@ -7,7 +7,7 @@ relation of its own, and the change is applied to one after the other (`lookups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from cq.types import Row, holds
@@ -193,10 +193,10 @@ def new_rows(
 ) -> frozenset[Row]:
     """The rows an insertion adds: its own values, with every combination of the groups' answers."""
     giving = [n for n, need in enumerate(needs) if need.gives]
-    choices = []
+    choices: list[Collection[Row]] = []
     for n in giving:
         lookup = needs[n].alternatives[0].lookup
-        choices.append(index.distinct(lookup.columns, lookup.values(change), needs[n].gives))
+        choices.append(index.given(lookup.columns, lookup.values(change), needs[n].gives))
     # A combination is the change's values and all answers in a row; each cell picks one of them.
     known = [value_of(cell, change) for cell in cells if not isinstance(cell, Found)]
     places = [(n, column) for n in giving for column in needs[n].gives]

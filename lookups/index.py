@@ -78,6 +78,12 @@ class RowIndex:
             return frozenset(value_of(row) for row in self._rows if key_of(row) == values)
         return self._map(columns, gives).get(values, _NOTHING)
 
+    def given(
+        self, columns: tuple[int, ...], values: Row, gives: tuple[int, ...]
+    ) -> Collection[Row]:
+        """The same, to be read at once: it may change with the view."""
+        return self.distinct(columns, values, gives)
+
     def matching(self, columns: tuple[int, ...], values: Row) -> frozenset[Row]:
         """The rows with these values in these columns."""
         return self.distinct(columns, values, tuple(range(self.arity or 0)))

@@ -74,15 +74,20 @@ class LiveIndex(RowIndex):
     def distinct(
         self, columns: tuple[int, ...], values: Row, gives: tuple[int, ...]
     ) -> frozenset[Row]:
+        return frozenset(self.given(columns, values, gives))
+
+    def given(
+        self, columns: tuple[int, ...], values: Row, gives: tuple[int, ...]
+    ) -> Collection[Row]:
         if self._backlog:
             self._catch_up()
         found = self._values.get((columns, gives))
         if found is None:
             if not self._live:
-                return frozenset()
+                return ()
             found = self._values[columns, gives] = {}
             _Rows(self._live).count_by(columns, gives, found, 1)
-        return frozenset(found.get(values, ()))
+        return found.get(values, ())
 
     def update(self, removed: frozenset[Row], added: frozenset[Row]) -> None:
         """Take rows away that are here, and bring rows in that are not."""
