@@ -16,7 +16,7 @@ from bench.files import write
 from bench.stream import readme, tables
 from bench.stream.results import Run, Settings
 
-QUICK = Settings(scale=0.01, batches=1)
+QUICK = Settings(scale=0.001, batches=1)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

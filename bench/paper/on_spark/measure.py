@@ -53,7 +53,7 @@ class Sizes:
 
 
 FULL = Sizes(repetitions=3, rhos=RHOS)
-QUICK = Sizes(repetitions=1, rhos=(1, 100))
+QUICK = Sizes(repetitions=1, rhos=(100,))
 
 
 class Charged:
