@@ -121,6 +121,7 @@ clean: ## remove .venv and everything else that can be made again
 
 # The stamp holds the folder it was made in, since a virtual environment cannot be moved: a copied
 # or moved checkout, an interrupted setup and a vanished interpreter all start afresh.
+# Build tools come first: pyspark is published as source, and an older setuptools makes no wheels.
 HOME_OF_VENV := $(shell test -x $(BIN)/python && cat $(STAMP) 2>/dev/null)
 ifneq ($(HOME_OF_VENV),$(CURDIR))
 .PHONY: $(STAMP)
@@ -130,7 +131,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(need_python)
 	@echo "Setting up $(VENV) ..."
 	@test "$(HOME_OF_VENV)" = "$(CURDIR)" || $(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python $(PIP) install --constraint constraints.txt hatchling
+	@$(BIN)/python $(PIP) install --constraint constraints.txt hatchling 'setuptools>=70.1'
 	@$(BIN)/python $(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,spark,demo,bench]'
 	@echo "$(CURDIR)" > $(STAMP)
 
