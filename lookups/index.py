@@ -199,10 +199,10 @@ def indexed(rows: Iterable[Sequence[object]] | RowIndex, query: Query) -> RowInd
     arity = len(query.head)
     if isinstance(rows, RowIndex):
         return rows if rows.arity == arity else RowIndex(rows.rows, arity)
-    return RowIndex(admitted(rows, query), arity)
+    return RowIndex._of(admitted(rows, query), arity)
 
 
-def admitted(rows: Iterable[Sequence[object]], query: Query) -> Collection[Row]:
+def admitted(rows: Iterable[Sequence[object]], query: Query) -> frozenset[Row]:
     """The rows of a view in the representation of its columns, as changes and databases are."""
     found = RowIndex(rows, len(query.head)).rows
     kinds = query.types or (ANY,) * len(query.head)
@@ -210,7 +210,7 @@ def admitted(rows: Iterable[Sequence[object]], query: Query) -> Collection[Row]:
     if all(kinds[i].is_plain([row[i] for row in found]) for i in declared):
         return found
     columns = (Column(f"column {i + 1}", kind) for i, kind in enumerate(kinds))
-    return Relation(query.name, tuple(columns)).admit_all(list(found))
+    return frozenset(Relation(query.name, tuple(columns)).admit_all(list(found)))
 
 
 def index(rows: Iterable[Sequence[object]]) -> RowIndex:

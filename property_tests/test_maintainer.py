@@ -1,12 +1,13 @@
 """Law: a maintainer's rows are the recomputed view, whatever lookups are made or skipped.
 
 In one batch, batch after batch with the lookups of each relation on, off or probed at random, and
-change by change.
+change by change, one at a time and several in a row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -145,7 +146,29 @@ def check_one_by_one(case: BatchCase) -> None:
                 assert (kind is Kind.MISS) == (decision.kind is Kind.MISS), case.text()
 
 
-CHECKS = (check_skipping, check_batches, check_one_by_one)
+def check_in_a_row(case: BatchCase) -> None:
+    """Insertions that follow each other in one call: what is looked up for all of them at once.
+
+    Into a relation that occurs once, so that the source answers the same all the while.
+    """
+    rng = Random(case.seed)
+    view = selfmaint.parse(case.world.text()).view("v")
+    start = evaluate(case.world.view, case.before)
+    for relation in view.query.by_name:
+        if len(view.query.occurrences(relation)) != 1:
+            continue
+        mine = [c for c in case.changes if (c.relation, c.kind) == (relation, "insert")]
+        orders = list(legal_orders(replace(case, changes=tuple(mine)), rng))
+        if not orders:
+            continue
+        state = orders[-1][1]
+        for lookups in Lookups:
+            maintained = Maintainer(view, Sources(view, state), start, lookups=lookups)
+            maintained.follow(listed(change for change, _ in orders))
+            assert maintained.rows == evaluate(case.world.view, state), (lookups, case.text())
+
+
+CHECKS = (check_skipping, check_batches, check_one_by_one, check_in_a_row)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.name)

@@ -62,8 +62,7 @@ class BatchWriter:
     first: int
 
     def __call__(self, frame: DataFrame, id: int) -> None:
-        own = bound_to(self.warehouse.spark, frame)
-        self.warehouse.apply(self.split(own), self.first + id)
+        self.warehouse.apply(self.split(frame), self.first + id)
 
 
 def of_relation(warehouse: Warehouse, name: str, order: str | None) -> Splitting:

@@ -254,9 +254,9 @@ class Maintainer:
             case Lookups.NEVER:
                 return Choice.SKIP
             case Lookups.ADAPT:
-                record = self._payoffs.get(relation)
-                if record is None or record.idle_cost is None:
-                    return Choice.LOOK_UP if record is None else record.choice
+                record = self._payoffs.get(relation, Payoff())
+                if record.idle_cost is None:
+                    return record.choice
                 wait = SOON if relation in self._asked_again else DEAR
                 is_due = record.idle_cost >= wait * record.last_cost
                 return Choice.PROBE if is_due else Choice.SKIP

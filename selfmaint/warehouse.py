@@ -254,21 +254,18 @@ class Warehouse:
     # Loading
 
     def load(self, number: int | None = None) -> int:
-        """Compute every view from the source, as of its newest version, which is returned.
+        """Compute every view from the source, as of a batch, which is returned.
 
         Each view is replaced in one commit, or made anew if its table has gone. The next batch is
-        the one after this version.
+        the one after it.
 
         Args:
-            number: with loaders alone, the batch that the sources have. The last one that a view
-                has seen unless given, 0 at first.
+            number: of the batch. The source's newest version unless given; with loaders alone the
+                last one that a view has seen, 0 at first, which the sources must have.
         """
         self._store.learn()
-        if self._source is not None:
-            version = self._source.version()
-        else:
-            version = self._last_seen() if number is None else number
         self._sources()
+        version = self._newest_batch() if number is None else number
         commits = {}
         for stored in self._views.values():
             expected = _newest(stored.table)
@@ -277,18 +274,10 @@ class Warehouse:
         self._store.record(version, commits)
         return version
 
-    def _last_seen(self) -> int:
-        """The last batch that a view has seen, the one of a batch that was not finished, too."""
-        from warehouse.tables import TableError
-
-        seen = [0]
-        for stored in self._views.values():
-            try:
-                batch = stored.table.state().batch
-            except TableError:
-                batch = stored.table.known.batch
-            seen.append(batch or 0)
-        return max(seen)
+    def _newest_batch(self) -> int:
+        if self._source is not None:
+            return self._source.version()
+        return max(stored.table.last_state().batch or 0 for stored in self._views.values())
 
     def _recomputed(self, stored: Stored, version: int) -> DataFrame:
         join, source = whole(stored.normal), self._source_of(stored.name)
@@ -335,14 +324,14 @@ class Warehouse:
         states: Mapping[str, State],
         jobs: JobCount,
     ) -> tuple[ViewReport, ...]:
-        # What a commit carries is set in our session, and a MERGE runs in that of its frames.
-        batch = {name: bound_to(self.spark, frame) for name, frame in batch.items()}
         places = self._store.check_batch(number, states)
         if all(place is Place.REPLAY for place in places.values()):
             self._store.record(number, {})
             return tuple(map(_replay_of, self._views.values()))
         sources = self._sources()
-        changes = checked(self.program.relations, batch)
+        # What a commit carries is set in our session, and a MERGE runs in that of its frames.
+        own = {name: bound_to(self.spark, frame) for name, frame in batch.items()}
+        changes = checked(self.program.relations, own)
         paying = Paying.noted(self._lookups, self._store.note)
         tasks = [
             Task(
@@ -467,17 +456,10 @@ class Warehouse:
         """Recompute a view from the source, as of its last batch, and compare."""
         from pyspark.sql import functions as sf
 
-        from warehouse.tables import ForeignWriteError
-
         stored = self._stored(name)
-        try:
-            state = stored.table.state()
-        except ForeignWriteError:  # which rows are wrong is what is asked
-            state = State(stored.table.newest(), stored.table.known.batch)
-        if state.batch is None:
-            raise RuntimeStateError("RT401", f"view `{name}` was not loaded yet", "run `load()`")
+        state = stored.table.last_state()
         found = stored.table.read(state.version)
-        rows = difference(self._recomputed(stored, state.batch), found)
+        rows = difference(self._recomputed(stored, _batch_of(name, state)), found)
         copies = sf.col(quoted(COPIES))
         word = sf.when(copies > 0, "missing").otherwise("surplus")
         label = "difference"
@@ -501,35 +483,32 @@ class Warehouse:
         Also for a view that somebody else wrote to, and for one whose table has gone.
 
         Args:
-            number: for a view with a loader, the batch that the sources have: a loader computes
-                what they have now, and with a lower number a batch would be applied twice.
+            number: the batch to recompute it as of; the last one that it has seen unless given.
+                For a view with a loader it must be given, and be what the sources have: a loader
+                computes that, and with a lower number a batch would be applied twice.
         Raises:
             RuntimeStateError: RT401, nothing was loaded yet; RT409, no number for a loader.
         """
-        from warehouse.tables import ForeignWriteError, MissingTableError
+        from warehouse.tables import MissingTableError
 
         stored = self._stored(name)
-        table, is_gone = stored.table, False
+        table = stored.table
         self._store.learn()
+        batch = _batch_of(name, table.last_state())
+        if number is None and name in self._loaders:
+            raise RuntimeStateError(
+                "RT409",
+                f"the loader of view `{name}` computes what the sources have now, and which "
+                "batch that is only you can say. Nothing was changed",
+                f"the view has seen batch {batch}: `repair({name!r}, number={batch})`, or the "
+                "next number if the sources have the next batch already",
+            )
+        batch = batch if number is None else number
+        expected: int | None
         try:
-            batch = table.state().batch
-        except ForeignWriteError:
-            batch = table.known.batch
+            expected = table.newest()  # before the rows are computed
         except MissingTableError:
-            batch, is_gone = table.known.batch, True
-        if batch is None:
-            raise RuntimeStateError("RT401", f"view `{name}` was not loaded yet", "run `load()`")
-        if name in self._loaders:
-            if number is None:
-                raise RuntimeStateError(
-                    "RT409",
-                    f"the loader of view `{name}` computes what the sources have now, and which "
-                    "batch that is only you can say. Nothing was changed",
-                    f"the view has seen batch {batch}: `repair({name!r}, number={batch})`, or the "
-                    "next number if the sources have the next batch already",
-                )
-            batch = number
-        expected = None if is_gone else table.newest()  # before the rows are computed
+            expected = None
         rows = self._recomputed(stored, batch)
         if expected is None:
             expected = _newest(table)
@@ -561,6 +540,12 @@ class Warehouse:
         not lost, but it has no report.
         """
         return report_columns(self._store.history())
+
+
+def _batch_of(view: str, state: State) -> int:
+    if state.batch is None:
+        raise RuntimeStateError("RT401", f"view `{view}` was not loaded yet", "run `load()`")
+    return state.batch
 
 
 def _newest(table: ViewTable) -> int:

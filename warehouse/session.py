@@ -27,6 +27,7 @@ from warehouse.requirements import (
     MEANING,
     require,
 )
+from warehouse.settings import put
 from warehouse.sparklog import silence_query_errors, spark_log
 from warehouse.versions import check_versions
 
@@ -172,7 +173,7 @@ def _adapt(running: SparkSession, master: str, given: Mapping[str, str]) -> None
         if not _takes(running, key, wanted[key])
     ]
     if refused:
-        _put_back(running, before)
+        put(running, {k: v for k, v in before.items() if running.conf.get(k, None) != v})
         raise SetupError(
             "WH306",
             "a Spark session already runs here, and some settings can only be made before",
@@ -194,16 +195,6 @@ def _takes(running: SparkSession, key: str, value: str) -> bool:
     except PySparkException:
         return _built_with.get(key) == value
     return True
-
-
-def _put_back(running: SparkSession, before: Mapping[str, str | None]) -> None:
-    for key, value in before.items():
-        if running.conf.get(key, None) == value:
-            continue
-        if value is None:
-            running.conf.unset(key)
-        else:
-            running.conf.set(key, value)
 
 
 def _shown(key: str, found: str | None, asked: str) -> str:

@@ -544,6 +544,8 @@ def test_the_first_example(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_a_load_makes_a_table_anew_that_has_gone(shop: Shop) -> None:
     shutil.rmtree(f"{shop.path}/views/sales")
+    assert shop.warehouse.load(0) == 0  # as of an older batch
+    assert shop.warehouse.next_batch() == 1
     shop.warehouse.load()
     shop.check()
 

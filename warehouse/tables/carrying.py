@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from warehouse.settings import put
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -41,15 +43,7 @@ def carrying(
     with _one_writer:
         before = {key: spark.conf.get(key, None) for key in wanted}
         try:
-            _set(spark, wanted)
+            put(spark, wanted)
             yield
         finally:
-            _set(spark, before)
-
-
-def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
-    for key, value in settings.items():
-        if value is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, value)
+            put(spark, before)

@@ -182,6 +182,15 @@ class ViewTable:
                 )
         self._is_compared = True  # a commit that has gone from the log says nothing
 
+    def last_state(self) -> State:
+        """What we know of it, also where others have written, or the table has gone."""
+        try:
+            return self.state()
+        except ForeignWriteError:
+            return State(self.newest(), self._known.batch)
+        except MissingTableError:
+            return self._known
+
     def version(self) -> int:
         return self.state().version
 
