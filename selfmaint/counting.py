@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from lookups.plan import ACTIONS
@@ -21,9 +21,10 @@ def verdicts(counts: Counts) -> Iterator[Count]:
         yield Count(tally.relation, action, str(tally.kind), tally.rule, tally.changes)
 
 
-def unused(changes: Mapping[str, Changes]) -> Iterator[Count]:
-    """Changes of relations that a view does not use: irrelevant, and nothing was looked up."""
+def irrelevant(changes: Mapping[str, Changes], used: Collection[str]) -> Iterator[Count]:
+    """Changes of which none meets a view, by their screen if it uses the relation."""
     for name, change in sorted(changes.items()):
+        because = Because.SCREEN if name in used else Because.UNUSED
         for action, number in (("insert", change.inserts), ("delete", change.deletes)):
             if number:
-                yield Count(name, action, str(Kind.IRRELEVANT), str(Because.UNUSED), number)
+                yield Count(name, action, str(Kind.IRRELEVANT), str(because), number)

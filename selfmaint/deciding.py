@@ -1,8 +1,9 @@
 """What a batch does to the views of a warehouse, before anything is committed.
 
 Deciding a view is mostly planning, which keeps one core of the driver busy, and asking, which keeps
-none busy. So several views are decided side by side, each in a thread of its own. They only read:
-nothing is committed until every view is decided.
+none busy. So views that no change meets are spared first, all together, and the others are decided
+side by side, each in a thread of its own. They only read: nothing is committed until every view is
+decided.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from selfmaint.counting import unused, verdicts
+from selfmaint.counting import irrelevant, verdicts
 from selfmaint.errors import RuntimeStateError
 from selfmaint.measure import JobCount, StageClock
 from selfmaint.report import Count
@@ -47,14 +48,12 @@ class Task:
 
     Args:
         state: of its table; the batch is decided on these rows.
-        rows: the view at that version.
         by_slices: the source knows only whole rows of the view.
         skipped: relations whose insertions are not looked up.
     """
 
     stored: Stored
     state: State
-    rows: DataFrame
     source: Source
     by_slices: bool
     patience: Patience
@@ -96,20 +95,30 @@ def decide_all(
     Raises:
         SourceError, RuntimeStateError: of the first view that could not be decided.
     """
-    touched = [task for task in tasks if task.stored.relations & changes.keys()]
-    if len(touched) == 1:
-        jobs.more()
-        found = [replace(decide(spark, touched[0], changes, number), jobs=jobs.more())]
+    from lookups.spark import touched
+
+    hits = touched([task.stored.query for task in tasks], changes)
+    affected = [task for task, is_hit in zip(tasks, hits, strict=True) if is_hit]
+    jobs.more()
+    if len(affected) == 1:
+        found = [replace(decide(spark, affected[0], changes, number), jobs=jobs.more())]
     else:
 
         def alone(task: Task) -> Decision:
             with jobs.aside() as count:
                 return replace(decide(spark, task, changes, number), jobs=count())
 
-        found = side_by_side(spark, alone, touched)
-    by_name = {decision.task.stored.name: decision for decision in found}
-    none = tuple(unused(changes))
-    return [by_name.get(task.stored.name, Decision(task, none)) for task in tasks]
+        found = side_by_side(spark, alone, affected)
+    decided = iter(found)
+    return [
+        next(decided) if is_hit else _spared(task, changes)
+        for task, is_hit in zip(tasks, hits, strict=True)
+    ]
+
+
+def _spared(task: Task, changes: Mapping[str, Changes]) -> Decision:
+    """No change of the batch meets the view."""
+    return Decision(task, tuple(irrelevant(changes, task.stored.relations)))
 
 
 def decide(
@@ -153,7 +162,7 @@ def decide(
         files = beside.submit(inheriting(stored.table.files))
         done = maintain(
             stored.query,
-            task.rows,
+            stored.table.read(task.state.version),
             changes,
             answer,
             by_slices=task.by_slices,
@@ -161,7 +170,7 @@ def decide(
             reading=lambda scanned: read.append(beside.submit(inheriting(scanned.inputFiles))),
         )
     others = {name: c for name, c in changes.items() if name not in stored.relations}
-    counts = (*verdicts(done.counts), *unused(others))
+    counts = (*verdicts(done.counts), *irrelevant(others, stored.relations))
     files_read = sum(len(found.result()) for found in read)
     return Decision(task, counts, done, files_read, files.result(), sum(costs, Cost()), clock)
 

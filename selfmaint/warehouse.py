@@ -337,7 +337,6 @@ class Warehouse:
             Task(
                 stored,
                 states[name],
-                stored.table.read(states[name].version),
                 sources[name],
                 name in self._loaders,
                 self._patience,

@@ -23,13 +23,14 @@ WORDS: Final = {
     "changes": "changes of the batch",
     "subgoals": "subgoals of the view",
     "views": "views of the program",
+    "spared": "views that the batch does not meet, beside one that it does",
 }
 
 
 def png(run: Run) -> bytes:
-    figure = Figure(figsize=(14, 9.5), dpi=90, layout="constrained")
+    figure = Figure(figsize=(14, 14), dpi=90, layout="constrained")
     figure.suptitle(TITLE, fontsize=16, fontweight="bold")
-    panels = figure.subplots(2, 2).flatten()
+    panels = figure.subplots(3, 2).flatten()
     for axes, axis in zip(panels, run.axes, strict=False):
         _panel(axes, run, axis)
     for axes in panels[len(run.axes) :]:

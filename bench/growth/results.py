@@ -30,6 +30,8 @@ class Point:
         rows: of each view.
         changes: of a batch.
         subgoals: of each view.
+        views: that every change adds a row to.
+        spared: views beside them that no change of a batch meets.
     """
 
     axis: str
@@ -37,6 +39,7 @@ class Point:
     changes: int
     subgoals: int
     views: int
+    spared: int = 0
 
     @property
     def value(self) -> int:

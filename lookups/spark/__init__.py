@@ -1,5 +1,7 @@
 """The batch rule over DataFrames: the plans of the reference, for a whole batch at once.
 
+    changes    what a batch is
+    screens    whether a change matches a subgoal, and which views a batch touches
     parts      a change as it meets each subgoal: screened, paired off, bound by the batch itself
     bindings   what the batch itself tells a change that missed
     probes     the lookups of a batch
@@ -18,9 +20,10 @@ size of the batch or the view.
 Of `cq` and `lookups` only this package imports pyspark, and only `selfmaint` imports this package.
 """
 
+from lookups.spark.changes import Changes
 from lookups.spark.counts import Counts, Tally
 from lookups.spark.execute import Decided, Maintained, maintain
 from lookups.spark.misses import Ask
-from lookups.spark.parts import Changes
+from lookups.spark.screens import touched
 
-__all__ = ["Ask", "Changes", "Counts", "Decided", "Maintained", "Tally", "maintain"]
+__all__ = ["Ask", "Changes", "Counts", "Decided", "Maintained", "Tally", "maintain", "touched"]

@@ -28,6 +28,7 @@ from lookups.spark.columns import (
     holds,
     if_,
     not_,
+    with_changed,
     with_columns,
 )
 
@@ -113,7 +114,7 @@ def _tested(names: Names, frame: DataFrame, tests: Sequence[Comparison]) -> Data
         if all(var in names.types for var in variables):
             known = [f"{names.variable(var)} IS NOT NULL" for var in variables]
             failed.append(all_of([*known, not_(names.comparison(test))]))
-    return with_columns(frame, {"dead": any_of(["dead", *failed])}) if failed else frame
+    return with_changed(frame, {"dead": any_of(["dead", *failed])}) if failed else frame
 
 
 def _resolved(
@@ -141,7 +142,7 @@ def _resolved(
     }
     columns["mask"] = if_("resolved", f"mask | {bit}", "mask")
     columns["dead"] = "dead OR (hit AND NOT resolved)"
-    return with_columns(frame, columns).drop("row", "changed", "hit", "resolved")
+    return with_changed(frame, columns).drop("row", "changed", "hit", "resolved")
 
 
 def _match(names: Names, subgoal: int) -> tuple[Sql, dict[str, Sql]]:
@@ -152,7 +153,7 @@ def _match(names: Names, subgoal: int) -> tuple[Sql, dict[str, Sql]]:
     for position, term in enumerate(query.atoms[subgoal].terms):
         value = f"row.r{position}"
         if isinstance(term, Const):
-            conditions.append(holds("=", value, names.constant(term)))
+            conditions.append(holds("=", value, names.constants.name(term)))
             continue
         name = names.variable(term)
         before = new.get(name, name)

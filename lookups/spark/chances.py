@@ -27,6 +27,7 @@ from lookups.spark.columns import (
     exploded,
     holds,
     if_,
+    with_changed,
     with_columns,
 )
 from lookups.spark.probes import Families
@@ -116,7 +117,7 @@ class Pieces:
             conditions: list[Sql] = []
             for term, value in zip(terms, values, strict=True):
                 if isinstance(term, Const):
-                    conditions.append(holds("=", value, names.constant(term)))
+                    conditions.append(holds("=", value, names.constants.name(term)))
                 elif term in shown:
                     conditions.append(holds("=", shown[term], value))
                 else:
@@ -168,9 +169,9 @@ def settled_answers(
     if not structs:
         return wanted.where("false").selectExpr("piece", "key", f"{names.mask({})} AS g")
     variables = [f"key.x{n} AS x{n}" for n in range(len(names.types))]
-    unpacked = names.with_constants(wanted.selectExpr("piece", "key", *variables))
+    unpacked = names.constants.on(wanted.selectExpr("piece", "key", *variables))
     made = exploded(unpacked, ("piece", "key"), structs)
-    found = names.joined_on(made, evidence, ("f", "k")).select("piece", "key", "g").distinct()
+    found = names.joined_on(made, evidence, ("f", "k")).selectExpr("piece", "key", "g").distinct()
     altered = _altered(names, pieces, wanted, missed)
     return (
         found if altered is None else names.filtered(found, altered, ("piece", "key"), "left_anti")
@@ -208,7 +209,7 @@ def _altered(
     asked = exploded(wanted, ("piece", "key"), of_pieces)
     changes = names.together(of_changes).distinct()
     hits = names.filtered(asked, changes, ("check", "shared"), "left_semi")
-    return hits.select("piece", "key").distinct()
+    return hits.selectExpr("piece", "key").distinct()
 
 
 def completed_rows(
@@ -239,7 +240,7 @@ def completed_rows(
     cells = []
     for i, (term, kind) in enumerate(zip(query.head, names.head, strict=True)):
         if isinstance(term, Const):
-            value = names.constant(term)
+            value = names.constants.name(term)
         else:  # bound by the change or the batch, or else by one group
             own = [names.variable(term)] if term in names.types else []
             value = f"coalesce({', '.join([*own, *given.get(term, []), 'NULL'])})"
@@ -263,7 +264,7 @@ def with_open(
     frame = with_columns(frame, {"pieces": " + ".join(if_(need, "1", "0") for need, _ in needs)})
     asked = exploded(frame, ("id",), (if_(need, _piece(names, piece)) for need, piece in needs))
     open_ones = names.filtered(asked, open_pieces, ("piece", "key"), "left_semi")
-    waiting = open_ones.select("id").distinct()
+    waiting = open_ones.selectExpr("id").distinct()
     waiting = with_columns(waiting, {"open": "true"})
     frame = names.joined_on(frame, waiting, ("id",), "left")
-    return with_columns(frame, {"open": certain("open")})
+    return with_changed(frame, {"open": certain("open")})

@@ -26,7 +26,7 @@ from cq.comparing import compared
 from cq.query import Query
 from cq.syntax import Comparison, Const, Operator, Term, Var
 from cq.types import Type, constant_type
-from lookups.plan import Lookup, Ref, Screen
+from lookups.plan import Lookup, Ref
 
 MOST_ROWS = 2**31 - 1
 """More rows than any frame of a small batch has."""
@@ -89,13 +89,45 @@ def balanced(combine: Callable[[T, T], T], items: Sequence[T]) -> T:
 
 
 def with_columns(frame: DataFrame, columns: Mapping[str, Sql]) -> DataFrame:
+    """The frame with these columns, which it does not have yet."""
+    return frame.selectExpr("*", *(f"{value} AS {name}" for name, value in columns.items()))
+
+
+def with_changed(frame: DataFrame, columns: Mapping[str, Sql]) -> DataFrame:
+    """The frame with these columns, some of which take the place of what it has.
+
+    Dearer than `with_columns`: each column is several calls into Spark's process.
+    """
     return frame.withColumns({name: sf.expr(value) for name, value in columns.items()})
 
 
 def exploded(frame: DataFrame, kept: Sequence[str], structs: Iterable[Sql]) -> DataFrame:
     """A row for each of these structs that is not NULL, with its fields as columns."""
     entries = frame.selectExpr(*kept, f"explode(array({', '.join(structs)})) AS e")
-    return entries.where("e IS NOT NULL").select(*kept, "e.*")
+    return entries.where("e IS NOT NULL").selectExpr(*kept, "e.*")
+
+
+class Constants:
+    """The constants of some queries, as columns `q0`, `q1`, ... that frames of changes carry along.
+
+    Their values are never part of an expression's text.
+    """
+
+    def __init__(self, queries: Iterable[Query]) -> None:
+        found = (value for query in queries for value in _constants(query))
+        self._values = list(dict.fromkeys(found))
+
+    def on(self, frame: DataFrame) -> DataFrame:
+        """The frame with these columns."""
+        columns = {f"q{n}": literal(value) for n, (_, value) in enumerate(self._values)}
+        return frame.withColumns(columns) if columns else frame
+
+    def name(self, const: Const) -> str:
+        return f"q{self._values.index((type(const.value), const.value))}"
+
+    def given(self, ref: Ref) -> Sql:
+        """A value that the change determines, in a frame of changes."""
+        return self.name(ref) if isinstance(ref, Const) else f"c{ref.position}"
 
 
 class Names:
@@ -121,7 +153,7 @@ class Names:
         self.kinds = tuple(head)
         self.types = {var: kind.simpleString() for var, kind in variables.items()}
         self.number = {var: n for n, var in enumerate(self.types)}
-        self._constants = list(dict.fromkeys(_constants(query)))
+        self.constants = Constants([query])
 
     # Frames
 
@@ -202,20 +234,12 @@ class Names:
     def variable(self, var: Var) -> str:
         return f"x{self.number[var]}"
 
-    def with_constants(self, frame: DataFrame) -> DataFrame:
-        """The frame with the query's constants as columns, which frames of changes carry along."""
-        constants = {f"q{n}": literal(value) for n, (_, value) in enumerate(self._constants)}
-        return frame.withColumns(constants) if constants else frame
-
-    def constant(self, const: Const) -> str:
-        return f"q{self._constants.index((type(const.value), const.value))}"
-
     def term(self, term: Term) -> Sql:
-        return self.constant(term) if isinstance(term, Const) else self.variable(term)
+        return self.constants.name(term) if isinstance(term, Const) else self.variable(term)
 
     def given(self, ref: Ref) -> Sql:
         """A value that the change determines, in a frame of changes."""
-        return self.constant(ref) if isinstance(ref, Const) else f"c{ref.position}"
+        return self.constants.given(ref)
 
     def key(self, lookup: Lookup) -> Sql:
         """What a change is looked up by, as a masked row."""
@@ -241,31 +265,6 @@ class Names:
             for side in (left, right)
         )
         return compares(comparison.operator, self.term(left), self.term(right), *kinds)
-
-    def screen(self, subgoal: int, screen: Screen) -> list[Sql]:
-        """What a change must pass, in the order in which the reference tests it."""
-        columns = self.query.by_name[self.query.atoms[subgoal].predicate].columns
-
-        def kind(ref: Ref) -> Type:
-            return (
-                constant_type(ref.value) if isinstance(ref, Const) else columns[ref.position].type
-            )
-
-        tests = ["false"] if screen.is_closed else []
-        tests += [holds("=", f"c{i}", self.constant(const)) for i, const in screen.constants]
-        tests += [f"c{i} IS NOT NULL" for i in screen.non_null]
-        tests += [holds("=", f"c{first}", f"c{second}") for first, second in screen.equal]
-        tests += [
-            compares(
-                test.operator,
-                self.given(test.left),
-                self.given(test.right),
-                kind(test.left),
-                kind(test.right),
-            )
-            for test in screen.tests
-        ]
-        return tests
 
 
 def _struct(fields: Iterable[tuple[str, Sql, str]]) -> Sql:
@@ -294,12 +293,6 @@ def compares(operator: Operator, left: Sql, right: Sql, kind: Type, other: Type)
 def holds(operator: Operator, left: Sql, right: Sql) -> Sql:
     """The same for two values of one type."""
     return certain(f"{left} {operator} {right}")
-
-
-def first_failed(tests: Sequence[Sql]) -> Sql:
-    """The number of the first test that fails; NULL if all pass."""
-    cases = " ".join(f"WHEN NOT ({test}) THEN {number}" for number, test in enumerate(tests))
-    return f"CAST({f'CASE {cases} END' if cases else 'NULL'} AS int)"
 
 
 def numbered(frame: DataFrame, letter: str) -> DataFrame:

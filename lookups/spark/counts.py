@@ -107,7 +107,7 @@ def _parts(subgoal: int, frame: DataFrame) -> DataFrame:
 
 def _whole(names: Names, place: int, parts: Sequence[DataFrame]) -> DataFrame:
     """The verdicts on changes of a relation that occurs several times: the greatest of a part's."""
-    together = names.together([frame.select("id", "insert", "kind", "rule") for frame in parts])
+    together = names.together([frame.selectExpr("id", "insert", "kind", "rule") for frame in parts])
     verdict = sf.expr("max(struct(kind, rule)) AS verdict")
     counted = together.groupBy("id", "insert").agg(verdict)
     counted = counted.groupBy("insert", "verdict").agg(_number())

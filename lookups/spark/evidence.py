@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -57,6 +58,12 @@ ORDERED: tuple[type[DataType], ...] = (
 )
 """Types whose values come to the driver and go back as they are. A time does not: Python's has no
 type of its own for one without a zone."""
+
+WHOLE: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType, DateType)
+"""Types whose ends are whole numbers, which Spark writes into the code that it compiles."""
+
+DAYS = 2**31
+"""Spark counts days from the epoch, as many as this in either direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +116,38 @@ def pruned(names: Names, view: DataFrame, spans: Mapping[int, Range]) -> DataFra
         view: its rows, with columns by position.
     """
 
-    def end(column: int, value: object) -> Column:
-        of_days = isinstance(names.kinds[column], DateType)
-        return sf.date_from_unix_date(sf.lit(value)) if of_days else literal(value)
+    def between(column: int, low: Any, high: Any) -> Column:
+        kind = names.kinds[column]
+        if isinstance(kind, WHOLE):
+            low, high = outward(low, high)
+        value = _day if isinstance(kind, DateType) else literal
+        return sf.col(f"h{column}").between(value(low), value(high))
 
     arms = []
     for span in spans.values():
         if not span.ends:
             return view
-        sides = [
-            sf.col(f"h{i}").between(end(i, low), end(i, high))
-            for i, (low, high) in span.ends.items()
-        ]
+        sides = [between(i, low, high) for i, (low, high) in span.ends.items()]
         arms.append(balanced(Column.__and__, sides))
     return view.where(balanced(Column.__or__, arms))
+
+
+def _day(number: int) -> Column:
+    return sf.date_from_unix_date(sf.lit(max(-DAYS, min(number, DAYS - 1))))
+
+
+def outward(low: int, high: int) -> tuple[int, int]:
+    """Round numbers at or beyond these ends, up to an eighth of what they span beyond each.
+
+    Spark makes a whole number part of the code that it compiles, and what is compiled anew is slow
+    at first. Batches that ask about the same region share the round numbers, and so the code.
+
+    Example:
+        >>> outward(3, 99_998), outward(1_000_001, 1_000_100), outward(7, 7)
+        ((0, 106496), (1000000, 1000104), (7, 7))
+    """
+    step = 1 << max((high - low).bit_length() - 4, 0)
+    return low // step * step, -(-high // step) * step
 
 
 def scan(
@@ -235,12 +260,12 @@ def at(
     numbers = sorted(set(wanted))
     evidence = before.where(_is_one_of("f", numbers))
     if not deltas or not numbers:
-        return evidence.select("f", "k", "g")
+        return evidence.selectExpr("f", "k", "g")
     structs = [
         _entry(names, number, families.of(number).pattern, families.of(number).gives)
         for number in numbers
     ]
-    changed = [exploded(delta, ("n",), structs).select("f", "k", "g", "n") for delta in deltas]
+    changed = [exploded(delta, ("n",), structs).selectExpr("f", "k", "g", "n") for delta in deltas]
     together = names.together([evidence, *changed])
     counted = together.groupBy("f", "k", "g").agg(sf.expr("sum(n) AS n"))
-    return counted.where("n > 0").select("f", "k", "g")
+    return counted.where("n > 0").selectExpr("f", "k", "g")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,11 +16,8 @@ from cq.syntax import Var
 from lookups.emit import emit_step
 from lookups.plan import ACTIONS, Rule, Step
 from lookups.spark.bindings import Case, cases, resolutions
-from lookups.spark.chances import (
-    Piece,
-    Pieces,
-    is_left,
-)
+from lookups.spark.chances import Piece, Pieces, is_left
+from lookups.spark.changes import Changes, Kinds, rows_of
 from lookups.spark.columns import (
     MOST_ROWS,
     Names,
@@ -35,7 +32,7 @@ from lookups.spark.columns import (
 from lookups.spark.counts import Counts, count
 from lookups.spark.evidence import at, pruned, ranges, scan
 from lookups.spark.misses import Answering, Ask, Misses, Reading
-from lookups.spark.parts import LOOKED_UP, OPEN, Changed, Changes, Kinds, parts_of
+from lookups.spark.parts import LOOKED_UP, OPEN, Changed, parts_of
 from lookups.spark.probes import Families, Probes, no_probes, probes_of, skipped_probes
 from lookups.spark.rounds import (
     can_be_stuck,
@@ -137,10 +134,6 @@ def maintain(
     return run.finish()
 
 
-def _positions(columns: Sequence[str]) -> list[str]:
-    return [f"c{i}" for i in range(len(columns))]
-
-
 @dataclass
 class _Run:
     query: Query
@@ -160,10 +153,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         assert self.query.head, "a view without columns has no table"
-        self.rows = {
-            name: found.frame.toDF("id", "insert", *_positions(found.frame.columns[2:]))
-            for name, found in self.changes.items()
-        }
+        self.rows = {name: rows_of(found) for name, found in self.changes.items()}
         self.order = tuple(i for i in self.query.order if self.relation(i) in self.rows)
 
     def relation(self, subgoal: int) -> str:

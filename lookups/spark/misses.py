@@ -27,6 +27,7 @@ from lookups.spark.columns import (
     if_,
     literal,
     numbered,
+    with_changed,
     with_columns,
 )
 from lookups.spark.evidence import MOST_BROADCAST, at
@@ -143,14 +144,14 @@ class Misses:
         if needs:
             pieces = names.kept(names.together(needs).distinct())
             known = names.kept(settled_answers(names, self.pieces, pieces, missed, evidence))
-            told = known.select("piece", "key").distinct()
+            told = known.selectExpr("piece", "key").distinct()
             open_pieces = names.kept(names.filtered(pieces, told, ("piece", "key"), "left_anti"))
             asked = [] if self.by_slices else self.ask_for_pieces(open_pieces)
             answers = names.together([known, *asked])
         helped = f"insert AND kind = {MISS} AND NOT open"
         helper = if_("pieces > 0", f"'{Because.SETTLED}'", f"'{Because.BATCH}'")
         for i in inserting:
-            self.verdicts[i] = with_columns(
+            self.verdicts[i] = with_changed(
                 with_open(names, self.verdicts[i], self.left[i], open_pieces),
                 {
                     "first": "rule",
@@ -211,7 +212,7 @@ class Misses:
         keys: dict[tuple[int, ...], list[DataFrame]] = {}
 
         def replace(probes: Probes, slices: DataFrame) -> None:
-            rows = evidence.where(f"f = {probes.all_rows}").select("k", "g")
+            rows = evidence.where(f"f = {probes.all_rows}").selectExpr("k", "g")
             there = names.filtered(rows, slices, ("k",), "left_semi")
             replaced.append(there.selectExpr(*names.unmasked("g")))
             keys.setdefault(probes.shown.columns, []).append(slices)
@@ -223,14 +224,14 @@ class Misses:
         for i in deleting:
             probes = self.parts[i].delete
             rows = evidence.where(f"f = {probes.all_rows}")
-            shown = with_columns(rows.select("k").distinct(), {"there": "true"})
+            shown = with_columns(rows.selectExpr("k").distinct(), {"there": "true"})
             frame = with_columns(self.verdicts[i], {"k": names.key(probes.shown)})
             frame = names.kept(names.joined_on(frame, shown, ("k",), "left"))
             is_missed = f"NOT insert AND kind = {MISS}"
-            replace(probes, frame.where(f"{is_missed} AND there").select("k").distinct())
+            replace(probes, frame.where(f"{is_missed} AND there").selectExpr("k").distinct())
             helped = f"{is_missed} AND NOT {certain('there')}"
             first = {} if "first" in frame.columns else {"first": "rule"}
-            self.verdicts[i] = with_columns(
+            self.verdicts[i] = with_changed(
                 frame,
                 {
                     **first,

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from pyspark.sql import DataFrame
 
@@ -28,50 +27,18 @@ from cq.roles import roles
 from cq.syntax import Var
 from lookups.plan import Step
 from lookups.spark.bindings import Resolution, bind
+from lookups.spark.changes import Kinds
 from lookups.spark.columns import (
     Names,
     Sql,
     all_of,
     any_of,
     certain,
-    first_failed,
+    with_changed,
     with_columns,
 )
 from lookups.spark.probes import Guard, Probes
-
-
-class Changes(Protocol):
-    """The net changes of one relation.
-
-    Attributes:
-        frame: by position: a number that is unique within the relation and always the same for the
-            same row, whether it is an insertion, and the row's values in the order of the
-            relation's columns.
-        inserts, deletes: how many there are of each.
-    """
-
-    @property
-    def frame(self) -> DataFrame: ...
-    @property
-    def inserts(self) -> int: ...
-    @property
-    def deletes(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """Which kinds of changes a relation has: what a batch does not have needs no work."""
-
-    inserts: bool
-    deletes: bool
-
-    @classmethod
-    def of(cls, changes: Changes) -> Kinds:
-        return cls(changes.inserts > 0, changes.deletes > 0)
-
-    @property
-    def both(self) -> bool:
-        return self.inserts and self.deletes
+from lookups.spark.screens import first_failed, tests_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +69,10 @@ def parts_of(
 ) -> DataFrame:
     """The parts of `subgoal`, not yet computed."""
     query, both = names.query, kinds.both
-    frame = names.with_constants(changes[query.atoms[subgoal].predicate])
-    frame = with_columns(frame, {"failed": first_failed(names.screen(subgoal, insert.step.screen))})
+    relation = query.by_name[query.atoms[subgoal].predicate]
+    frame = names.constants.on(changes[relation.name])
+    tests = tests_of(names.constants, relation, insert.step.screen)
+    frame = with_columns(frame, {"failed": first_failed(tests)})
     frame = with_columns(frame, {"unseen": _unseen(query, subgoal) if both else "false"})
     keys = child_keys(insert.step)
     kept = {
@@ -117,8 +86,8 @@ def parts_of(
         frame = _guarded(names, frame, f"guard{number}", guard, changes)
         frame = names.kept_now_and_then(frame, number + 1)
     frame = with_columns(frame, {**_start(names, subgoal), "mask": "0", "dead": "false"})
-    tests = roles(query, subgoal).tests
-    return bind(names, frame, changes, resolutions, tests, joins=len(insert.guards))
+    others = roles(query, subgoal).tests
+    return bind(names, frame, changes, resolutions, others, joins=len(insert.guards))
 
 
 def child_keys(step: Step) -> tuple[tuple[int, ...], ...]:
@@ -169,7 +138,7 @@ def _guarded(
     values = zip(keys, guard.values, strict=True)
     same = all_of(f"{key} <=> {names.given(ref)}" for key, ref in values)
     frame = names.joined(frame, changed, same).drop(*keys)
-    return with_columns(frame, {name: certain(name)})
+    return with_changed(frame, {name: certain(name)})
 
 
 def _start(names: Names, subgoal: int) -> dict[str, Sql]:

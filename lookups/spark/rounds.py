@@ -24,6 +24,7 @@ from lookups.spark.columns import (
     certain,
     exploded,
     if_,
+    with_changed,
     with_columns,
 )
 from lookups.spark.parts import LOOKED_UP, Changed, child_keys
@@ -76,7 +77,7 @@ def looked_up(
         for word, name in enumerate(columns)
     ]
     frame = names.joined_on(frame, rows.groupBy("id").agg(*bits), ("id",), "left")
-    return with_columns(frame, {name: f"coalesce({name}, 0L)" for name in columns})
+    return with_changed(frame, {name: f"coalesce({name}, 0L)" for name in columns})
 
 
 def decided(names: Names, frame: DataFrame, changed: Changed, *, waits: bool) -> DataFrame:
@@ -132,7 +133,7 @@ def removed_rows(
     """The view rows that deletions take away."""
     deletions = frame.where(f"NOT insert AND kind = {SELF_MAINTAINED} AND {which}")
     keys = deletions.selectExpr(f"{names.key(probes.shown)} AS k")
-    rows = evidence.where(f"f = {probes.all_rows}").select("k", "g")
+    rows = evidence.where(f"f = {probes.all_rows}").selectExpr("k", "g")
     return names.joined_on(keys, rows, ("k",)).selectExpr(*names.unmasked("g")).distinct()
 
 
@@ -211,7 +212,7 @@ def _referred(
     missed = with_columns(missed.selectExpr(*picked).distinct(), {name: "true"})
     same = all_of(f"c{i} <=> {column}" for i, column in zip(child.key, columns, strict=True))
     frame = names.joined(frame, missed, same).drop(*columns)
-    return with_columns(frame, {name: certain(name)})
+    return with_changed(frame, {name: certain(name)})
 
 
 def taken_by_now(names: Names, frame: DataFrame, changed: Changed) -> DataFrame:
@@ -224,7 +225,7 @@ def taken_by_now(names: Names, frame: DataFrame, changed: Changed) -> DataFrame:
     there = with_columns(there, {"there": "true"})
     frame = names.joined(frame, there, all_of(f"c{i} <=> t{i}" for i in key))
     taken = if_("kind IS NULL", certain("there"), "taken")
-    return with_columns(frame, {"taken": taken}).drop("there", *(f"t{i}" for i in key))
+    return with_changed(frame, {"taken": taken}).drop("there", *(f"t{i}" for i in key))
 
 
 def decided_at_last(
@@ -235,7 +236,7 @@ def decided_at_last(
     was = {name: f"was_{name}" for name in frame.columns if name.startswith("found")}
     frame = with_columns(frame, {"late": "kind IS NULL"}).withColumnsRenamed(was)
     frame = looked_up(names, frame, changed, evidence, "late AND stuck")
-    frame = with_columns(frame, {name: if_("late", name, old) for name, old in was.items()})
+    frame = with_changed(frame, {name: if_("late", name, old) for name, old in was.items()})
     kind = if_("late", if_("stuck", _deletion_kind(delete), str(UNAFFECTED)), "kind")
     columns = {
         "kind": f"CAST({kind} AS int)",
@@ -243,4 +244,4 @@ def decided_at_last(
     }
     for word, bits in enumerate(as_words(asked(names, delete), words(delete))):
         columns[f"asked{word}"] = if_("late AND stuck", bits, f"asked{word}")
-    return with_columns(frame, columns).drop("stuck", *was.values())
+    return with_changed(frame, columns).drop("stuck", *was.values())

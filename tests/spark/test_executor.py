@@ -20,12 +20,16 @@ import lookups.spark.evidence
 import lookups.spark.execute
 import lookups.spark.probes
 from cq.types import Row
+from lookups.decide import mismatch
+from lookups.emit import emit_step
 from lookups.evaluate import evaluate
-from lookups.plan import Action
+from lookups.plan import Action, Screen
+from lookups.spark import touched
 from property_tests.strategies import FLAVOURS, Flavour
 from tests.spark.worlds import (
     VALUES,
     Scenario,
+    changes_of,
     counted,
     halves,
     packed,
@@ -486,3 +490,38 @@ class TestTypes:
     )
     def test_single(self, outcome: Future[None]) -> None:
         outcome.result()
+
+
+class TestScreens:
+    """Views that no change of a batch meets are spared, and no others."""
+
+    @pytest.mark.parametrize("kind", sorted(VALUES))
+    def test_random_views(self, spark: SparkSession, kind: str) -> None:
+        """As the reference: with all changes of a batch, and with those that match nothing."""
+        seen = set()
+        for seed in range(8):
+            scenario = single(EVERYTHING, seed, 3, kind)
+            query = scenario.query
+            screens = {
+                name: [emit_step(query, i, "insert").screen for i in query.occurrences(name)]
+                for name in query.by_name
+            }
+            met = {
+                change: any(mismatch(screen, change[2]) is None for screen in screens[change[0]])
+                for change in scenario.changes
+                if change[0] in screens
+            }
+            for chosen in (list(met), [change for change, is_met in met.items() if not is_met]):
+                if not chosen:
+                    continue
+                is_open = any(
+                    screen == Screen(non_null=screen.non_null)
+                    for name in {name for name, _, _ in chosen}
+                    for screen in screens[name]
+                )
+                expected = is_open or any(met[change] for change in chosen)
+                assert touched([query], changes_of(spark, query, chosen)) == [expected], (
+                    scenario.text
+                )
+                seen.add(expected)
+        assert seen == {True, False}

@@ -252,6 +252,22 @@ class PlainSource:
         raise AssertionError(name)
 
 
+def changes_of(spark: SparkSession, query: Query, changes: Sequence[Change]) -> dict[str, Changes]:
+    """Changes as the executor takes them."""
+    found = {}
+    for name in dict.fromkeys(relation for relation, _, _ in changes):
+        columns = [column.type for column in query.by_name[name].columns]
+        rows = [
+            (number, action == "insert", *row)
+            for number, (relation, action, row) in enumerate(changes)
+            if relation == name
+        ]
+        frame = frame_of(spark, rows, [ColumnType("long"), ColumnType("boolean"), *columns], "c")
+        inserts = sum(is_insert for _, is_insert, *_ in rows)
+        found[name] = Changes(name, frame, inserts, len(rows) - inserts)
+    return found
+
+
 def run(
     spark: SparkSession,
     scenario: Scenario,
@@ -266,17 +282,7 @@ def run(
         for term, kind in zip(query.head, query.types or (ANY,), strict=True)
     ]
     view = frame_of(spark, evaluate(query, scenario.before), types, "column")
-    changes = {}
-    for name in dict.fromkeys(relation for relation, _, _ in scenario.changes):
-        columns = [column.type for column in query.by_name[name].columns]
-        rows = [
-            (number, action == "insert", *row)
-            for number, (relation, action, row) in enumerate(scenario.changes)
-            if relation == name
-        ]
-        frame = frame_of(spark, rows, [ColumnType("long"), ColumnType("boolean"), *columns], "c")
-        inserts = sum(is_insert for _, is_insert, *_ in rows)
-        changes[name] = Changes(name, frame, inserts, len(rows) - inserts)
+    changes = changes_of(spark, query, scenario.changes)
     source = PlainSource(spark, scenario)
     done = maintain_on_spark(query, view, changes, source, by_slices=by_slices, skipped=skipped)
     return done, source

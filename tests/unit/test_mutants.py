@@ -25,8 +25,8 @@ RULES = {
         *("evaluate", "batch", "live"),
     },
     "lookups/spark": {
-        *("columns", "parts", "bindings", "probes", "evidence", "rounds", "chances", "misses"),
-        *("counts", "execute"),
+        *("columns", "screens", "parts", "bindings", "probes", "evidence", "rounds", "chances"),
+        *("misses", "counts", "execute"),
     },
 }
 MUTATIONS = load_mutations()
