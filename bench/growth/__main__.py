@@ -13,7 +13,7 @@ from bench.command import parser
 from bench.files import write
 from bench.growth import figures
 from bench.growth.experiment import AXES, QUICK, measure
-from bench.growth.results import RESULT, Point, Run
+from bench.growth.results import BEFORE, RESULT, Point, Run
 from bench.session import session
 from bench.tables import aligned
 
@@ -24,8 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     taken.add_argument("--rounds", type=int, default=3, help="batches at each point")
     options = taken.parse_args(arguments)
     if options.fill:
-        run = Run.from_json(RESULT.read_text(encoding="utf-8"))
-        readme.README.write_text(readme.filled("growth", run.block()), encoding="utf-8")
+        block = Run.read(RESULT).block(Run.read(BEFORE))
+        readme.README.write_text(readme.filled("growth", block), encoding="utf-8")
         return 0
 
     console = Console(stderr=True)
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for axis in run.axes:
         print(f"{aligned(run.table(axis))}\n")
     print(aligned(run.slopes()))
-    image = figures.png(run)
+    image = figures.png(run, Run.read(BEFORE))
     page = figures.html(run, image)
     said = write(options.out, json=run.to_json(), csv=run.to_csv(), png=image, html=page)
     if options.keep:

@@ -27,19 +27,24 @@ WORDS: Final = {
 }
 
 
-def png(run: Run) -> bytes:
+def png(run: Run, before: Run) -> bytes:
+    """The curves, with those of `before` beside them."""
     figure = Figure(figsize=(14, 14), dpi=90, layout="constrained")
     figure.suptitle(TITLE, fontsize=16, fontweight="bold")
     panels = figure.subplots(3, 2).flatten()
     for axes, axis in zip(panels, run.axes, strict=False):
-        _panel(axes, run, axis)
+        _panel(axes, run, axis, before)
     for axes in panels[len(run.axes) :]:
         axes.set_axis_off()
     return as_png(figure)
 
 
-def _panel(axes: Axes, run: Run, axis: str) -> None:
+def _panel(axes: Axes, run: Run, axis: str, before: Run) -> None:
     along = run.along(axis)
+    if was := before.along(axis):
+        label = f"whole batch, before: exponent {before.slope(axis, 'seconds'):.2f}"
+        costs = [measured.seconds.median for measured in was]
+        axes.plot([m.point.value for m in was], costs, color="#999999", ls="--", label=label)
     places = [measured.point.value for measured in along]
     low, high = ([getattr(m.seconds, side) for m in along] for side in ("low", "high"))
     axes.fill_between(places, low, high, color=CURVES["seconds"], alpha=0.15, linewidth=0)

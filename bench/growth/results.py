@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import log
+from pathlib import Path
 from typing import Final
 
 from bench.machine import facts
@@ -16,6 +17,10 @@ from bench.spread import Spread, amount
 from bench.tables import Table, markdown
 
 RESULT: Final = RESULTS / "growth.json"
+
+BEFORE: Final = RESULTS / "growth-before.json"
+"""The worst slope before it was bent: this benchmark on the last revision that planned a batch for
+views that it does not meet."""
 
 STAGES: Final = ("seconds", "decide", "commit", "jobs")
 """What slopes are given of: the whole batch, its stages, its Spark jobs."""
@@ -105,6 +110,10 @@ class Run:
         return json.dumps(asdict(self), indent=1) + "\n"
 
     @classmethod
+    def read(cls, path: Path) -> Run:
+        return cls.from_json(path.read_text(encoding="utf-8"))
+
+    @classmethod
     def from_json(cls, text: str) -> Run:
         data = json.loads(text)
         points = (
@@ -145,8 +154,12 @@ class Run:
             [axis, *(f"{self.slope(axis, stage):.2f}" for stage in STAGES)] for axis in self.axes
         ]
 
-    def block(self) -> str:
-        """What was found, for the README."""
+    def block(self, before: Run) -> str:
+        """What was found, for the README.
+
+        Args:
+            before: some of the axes, as they were before.
+        """
         axis, stage, slope = self.worst()
         words = f"""
             {self.rounds} batches at each point; {facts(self.machine)}. The worst slope is that of
@@ -154,6 +167,8 @@ class Run:
         parts = [paragraph(words), "**Exponents**", markdown(self.slopes())]
         for name in self.axes:
             parts += [f"**{name}**", markdown(self.table(name))]
+            if name in before.axes:
+                parts += [f"**{name}, before**", markdown(before.table(name))]
         return "\n\n".join(parts)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bench.growth.experiment import AXES, program
-from bench.growth.results import RESULT, Measured, Point, Run
+from bench.growth.results import BEFORE, RESULT, Measured, Point, Run
 from bench.readme import README, filled
 from bench.spread import Spread
 
@@ -47,7 +47,7 @@ def test_the_worst_slope(run: Run) -> None:
     assert run.slope("rows", "seconds") == pytest.approx(0)
     axis, _, slope = run.worst()
     assert (axis, round(slope, 6)) == ("views", 1.0)
-    assert "views: an exponent of 1.00" in " ".join(run.block().split())
+    assert "views: an exponent of 1.00" in " ".join(run.block(run).split())
 
 
 def test_a_run_reads_back(run: Run) -> None:
@@ -59,7 +59,7 @@ def test_a_run_reads_back(run: Run) -> None:
 
 def test_pictures(run: Run) -> None:
     figures = pytest.importorskip("bench.growth.figures", exc_type=ImportError)
-    image = figures.png(run)
+    image = figures.png(run, run)
     assert image.startswith(b"\x89PNG")
     page = figures.html(run, image)
     assert page.count("<table>") == 1 + len(AXES)
@@ -67,6 +67,6 @@ def test_pictures(run: Run) -> None:
 
 
 def test_the_readme_says_what_was_measured() -> None:
-    committed = Run.from_json(RESULT.read_text(encoding="utf-8"))
+    block = Run.read(RESULT).block(Run.read(BEFORE))
     text = README.read_text(encoding="utf-8")
-    assert filled("growth", committed.block()) == text, "run `python -m bench.growth --fill`"
+    assert filled("growth", block) == text, "run `python -m bench.growth --fill`"
