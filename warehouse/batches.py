@@ -290,3 +290,39 @@ def netted(relation: Relation, log: DataFrame, order: str) -> DataFrame:
     )
     kept = net.where("began = ended").select(*own, "ended")
     return kept.toDF(*names[:-1])
+
+
+def followed_by(
+    relations: Mapping[str, Relation], first: Mapping[str, Changes], then: Mapping[str, Changes]
+) -> dict[str, Changes]:
+    """The net effect of two batches in a row; one job if they share a relation.
+
+    Law: applied to a state that they fit, the result does what the first and then the second does,
+    and it is a batch itself: what one of them inserts and the other deletes is not in it.
+
+    Raises:
+        BatchError: WH352, WH353, the second one does not fit what the first one leaves.
+    """
+    shared = {
+        name: _one_after_the_other(relations[name], first[name], then[name])
+        for name in first
+        if name in then
+    }
+    alone = {name: c for name, c in {**first, **then}.items() if name not in shared}
+    return {**alone, **checked(relations, shared)}
+
+
+def _one_after_the_other(relation: Relation, first: Changes, then: Changes) -> DataFrame:
+    """The changes of both, as a frame for a batch.
+
+    A row's changes take turns, so their sum says whether it comes, goes or stays. A row that comes
+    or goes twice is in the frame twice, for `checked` to refuse.
+    """
+    from pyspark.sql import functions as sf
+
+    own = [f"c{i}" for i in range(len(relation.columns))]
+    rows = first.frame.select("insert", *own).unionAll(then.frame.select("insert", *own))
+    net = rows.groupBy(*own).agg(sf.expr("sum(IF(insert, 1, -1)) AS turns"))
+    word = f"IF(turns > 0, '{INSERT}', '{DELETE}')"
+    kept = net.selectExpr(*own, f"explode(array_repeat({word}, CAST(abs(turns) AS int)))")
+    return kept.toDF(*(column.name for column in relation.columns), CHANGE)
