@@ -71,6 +71,8 @@ class Decision:
         cost: what the source was asked.
         clock: of the stages so far.
         jobs: Spark jobs so far; None if they cannot be told from others.
+        answered_as_of: the source answered as of this version, which is later than that in which
+            the batch ends, so nothing is decided; None if all is.
     """
 
     task: Task
@@ -81,6 +83,7 @@ class Decision:
     cost: Cost = field(default_factory=Cost)
     clock: StageClock = field(default_factory=StageClock)
     jobs: int | None = 0
+    answered_as_of: int | None = None
 
 
 def decide_all(
@@ -124,7 +127,7 @@ def _spared(task: Task, changes: Mapping[str, Changes]) -> Decision:
 def decide(
     spark: SparkSession, task: Task, changes: Mapping[str, Changes], number: int
 ) -> Decision:
-    """Decide a batch for one view that it may change."""
+    """Decide a batch for one view that it may change, or learn that the source has moved on."""
     from pyspark import inheritable_thread_target
 
     from lookups.spark import maintain
@@ -151,28 +154,40 @@ def decide(
                 limit_seconds=task.patience.limit_seconds,
                 retries=task.patience.retries,
             )
-        require_version(found, number, stored.name)
         costs.append(found.cost)
+        if found.version > number:
+            raise _LaterAnswer(found.version)
         return found.frame
 
     # Delta computes a table's state anew after each commit to count its files, and the lookups need
     # that state as well, but not at once: so it is done while they are being prepared.
     inheriting = inheritable_thread_target(spark)
-    with clock.stage("decide"), ThreadPoolExecutor(1) as beside:
-        files = beside.submit(inheriting(stored.table.files))
-        done = maintain(
-            stored.query,
-            stored.table.read(task.state.version),
-            changes,
-            answer,
-            by_slices=task.by_slices,
-            skipped=task.skipped,
-            reading=lambda scanned: read.append(beside.submit(inheriting(scanned.inputFiles))),
-        )
+    try:
+        with clock.stage("decide"), ThreadPoolExecutor(1) as beside:
+            files = beside.submit(inheriting(stored.table.files))
+            done = maintain(
+                stored.query,
+                stored.table.read(task.state.version),
+                changes,
+                answer,
+                by_slices=task.by_slices,
+                skipped=task.skipped,
+                reading=lambda scanned: read.append(beside.submit(inheriting(scanned.inputFiles))),
+            )
+    except _LaterAnswer as later:
+        return Decision(task, (), cost=sum(costs, Cost()), answered_as_of=later.version)
     others = {name: c for name, c in changes.items() if name not in stored.relations}
     counts = (*verdicts(done.counts), *irrelevant(others, stored.relations))
     files_read = sum(len(found.result()) for found in read)
     return Decision(task, counts, done, files_read, files.result(), sum(costs, Cost()), clock)
+
+
+class _LaterAnswer(Exception):
+    """The source answered as of a later version than that in which the batch ends."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(version)
+        self.version = version
 
 
 def require_version(answer: Answer, version: int, view: str) -> None:
@@ -180,8 +195,8 @@ def require_version(answer: Answer, version: int, view: str) -> None:
     if answer.version > version:
         raise RuntimeStateError(
             "RT404",
-            f"the source answered as of version {answer.version}, but the batch ends at version "
-            f"{version}. View `{view}` is unchanged",
+            f"the source answered as of version {answer.version}, not as of version {version}. "
+            f"View `{view}` is unchanged",
             "run `load()`: it takes the views to what the source has now",
         )
 

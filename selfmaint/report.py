@@ -58,7 +58,8 @@ class ViewReport:
         jobs: Spark jobs, as far as Spark's status tracker has heard of them, which may take it
             some milliseconds; None over Spark Connect, which has none.
         stages: seconds, without those of the journal, which a report is written to.
-        notes: for which relations lookups are off from now on, and why.
+        notes: that the batch was extended, and to which; for which relations lookups are off from
+            now on, and why.
         is_replay: the view had the batch already; nothing was done.
     """
 
@@ -135,6 +136,8 @@ class Report:
     """What a batch did to all views of a warehouse.
 
     Args:
+        batch: the last one that the views have now: the one that was given, or a later one that it
+            was extended to.
         seconds: from the call to its end, the journal included.
         jobs: Spark jobs of the whole call, as `ViewReport.jobs` has them for a view.
     """
@@ -164,7 +167,7 @@ class Report:
         )
 
     def __rich__(self) -> RenderableType:
-        """A column per view; large figures are rounded. Below, which lookups were switched off."""
+        """A column per view; large figures are rounded. Below, the notes."""
         from rich.table import Table
 
         table = Table(box=None, header_style="bold", pad_edge=False, caption_justify="left")

@@ -25,18 +25,19 @@ from cq.printer import print_relation
 from lookups.payoff import Lookups
 from selfmaint.deciding import Decision, Patience, Task, decide_all, require_version
 from selfmaint.errors import RuntimeStateError
+from selfmaint.extending import Extending, Later, extension_note, extent_of, require_number
 from selfmaint.loaders import BatchWriter, Loader, Splitting, bound_to, of_relation
 from selfmaint.measure import JobCount
 from selfmaint.paying import Paying
 from selfmaint.program import Program
 from selfmaint.report import Report, ViewReport, report_columns
 from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
-from warehouse.batches import checked, require_changeable
+from warehouse.batches import Changes, checked, require_changeable
 from warehouse.columns import quoted
 from warehouse.difference import COPIES, difference
 from warehouse.requirements import require
 from warehouse.sources import Cost, LoaderSource, Source, TableSource, ask, read_join, whole
-from warehouse.tables import Commit, Place, State, Store, ViewTable
+from warehouse.tables import Commit, Extent, Place, State, Store, ViewTable
 from warehouse.tables import Program as StoredProgram
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class Warehouse:
         source: Source | None,
         lookups: Lookups,
         patience: Patience,
+        later: Later | None,
     ) -> None:
         self.spark = spark
         self.program = program
@@ -103,6 +105,7 @@ class Warehouse:
         self._asked = Cost()
         self._lookups = lookups
         self._patience = patience
+        self._later = later
         self._views = {
             name: Stored.of(program.view(name), store.views[name]) for name in program.views
         }
@@ -118,6 +121,7 @@ class Warehouse:
         lookups: Lookups | str = Lookups.ADAPT,
         limit_seconds: float | None = 300.0,
         retries: int = 2,
+        later: Later | None = None,
     ) -> Warehouse:
         """Open the warehouse in a folder, or make it there if the folder is empty.
 
@@ -130,6 +134,9 @@ class Warehouse:
                 a whole view, as `load` does, may take as long as it does.
             retries: how often to ask again after an error that may pass. A question that took too
                 long may still run then.
+            later: for a source that answers only as of what it has now. `later(7, 9)` are the net
+                changes after version 7, up to version 9, in the form of a batch: with them a batch
+                is extended whose questions were answered as of version 9 when it ends at 7.
         Raises:
             UnfitSessionError: WH301, what the session lacks.
             ProgramChangedError: WH346, the folder was made for another program.
@@ -151,7 +158,7 @@ class Warehouse:
         for relation in program.relations.values():
             require_changeable(relation)  # before anything is made
         store, patience = Store.open(spark, path, stored), Patience(limit_seconds, retries)
-        return cls(spark, program, store, source, Lookups(lookups), patience)
+        return cls(spark, program, store, source, Lookups(lookups), patience, later)
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -294,6 +301,10 @@ class Warehouse:
     def apply(self, batch: Mapping[str, DataFrame], number: int | None = None) -> Report:
         """Maintain every view that a batch of net changes touches.
 
+        Where the source answers as of a later version, the batch is extended with the changes up to
+        it (`later` of `open`) and gets its number, which the report says. The batches in between
+        are then recognised: they are in it.
+
         Args:
             batch: relation to its changes: the relation's columns, and `change` with `insert` or
                 `delete`. `warehouse.batches.netted` makes one from an ordered log.
@@ -301,7 +312,9 @@ class Warehouse:
                 one unless given. A number that was applied already changes nothing: after an error,
                 or with a second process, give it.
         Raises:
-            RuntimeStateError: RT408, no number, and the last batch was not finished.
+            RuntimeStateError: RT408, RT410, no number, and the last batch was not finished, or was
+                extended; RT404, the source answered as of a later version, and the batch could not
+                be extended. Nothing was changed.
             BatchError, ColumnError: the batch is not one; nothing was changed.
             BatchOrderError: WH342, a gap or an older number.
             SourceError: the source failed; nothing was changed.
@@ -313,9 +326,10 @@ class Warehouse:
             states = self._store.states()
             if number is None:
                 self._require_finished(states)
+                require_number(states)
                 number = self._next(states)
-            reports = self._apply(batch, number, states, jobs)
-            return Report(number, reports, time.monotonic() - started, jobs.total())
+            last, reports = self._apply(batch, number, states, jobs)
+            return Report(last, reports, time.monotonic() - started, jobs.total())
 
     def _apply(
         self,
@@ -323,15 +337,18 @@ class Warehouse:
         number: int,
         states: Mapping[str, State],
         jobs: JobCount,
-    ) -> tuple[ViewReport, ...]:
+    ) -> tuple[int, tuple[ViewReport, ...]]:
         places = self._store.check_batch(number, states)
-        if all(place is Place.REPLAY for place in places.values()):
-            self._store.record(number, {})
-            return tuple(map(_replay_of, self._views.values()))
+        reached = {
+            name: _batch_of(name, states[name]) if place is Place.REPLAY else number - 1
+            for name, place in places.items()
+        }
+        extent = extent_of(number, max(number, *reached.values()), states)
+        if all(version == extent.last for version in reached.values()):
+            self._store.record(extent.last, {}, extended_from=extent.extended_from)
+            return extent.last, tuple(map(_replay_of, self._views.values()))
         sources = self._sources()
-        # What a commit carries is set in our session, and a MERGE runs in that of its frames.
-        own = {name: bound_to(self.spark, frame) for name, frame in batch.items()}
-        changes = checked(self.program.relations, own)
+        changes = self._checked(batch)
         paying = Paying.noted(self._lookups, self._store.note)
         tasks = [
             Task(
@@ -343,12 +360,16 @@ class Warehouse:
                 paying.skipped(name, stored.relations, is_new=not states[name].version),
             )
             for name, stored in self._views.items()
-            if places[name] is not Place.REPLAY
         ]
-        decisions = {
-            decision.task.stored.name: decision
-            for decision in decide_all(self.spark, tasks, changes, number, jobs)
-        }
+        decided, last = Extending(
+            self.program.relations, number, changes, self._checked_later()
+        ).decided(
+            tasks,
+            reached,
+            lambda tasks, changes, upto: decide_all(self.spark, tasks, changes, upto, jobs),
+        )
+        decisions = {decision.task.stored.name: decision for decision in decided}
+        extent = replace(extent, last=last)
         reports, commits = [], {}
         jobs.more()
         for name, stored in self._views.items():
@@ -356,8 +377,8 @@ class Warehouse:
                 reports.append(_replay_of(stored))
                 continue
             paying.learn(decisions[name])
-            report, commit = self._commit(decisions[name], number)
-            report = replace(report, notes=paying.sentences(name))
+            report, commit = self._commit(decisions[name], extent)
+            report = replace(report, notes=(*extension_note(extent), *paying.sentences(name)))
             more = jobs.more()
             if more is not None and report.jobs is not None:
                 report = replace(report, jobs=report.jobs + more)
@@ -365,8 +386,17 @@ class Warehouse:
             # The report goes into the journal with the batch: one commit for both.
             info = {**commit.info, "report": report.as_dict()}
             commits[name] = replace(commit, info=info)
-        self._store.record(number, commits, paying.note())
-        return tuple(reports)
+        self._store.record(last, commits, paying.note(), extended_from=extent.extended_from)
+        return last, tuple(reports)
+
+    def _checked(self, batch: Mapping[str, DataFrame]) -> dict[str, Changes]:
+        # What a commit carries is set in our session, and a MERGE runs in that of its frames.
+        own = {name: bound_to(self.spark, frame) for name, frame in batch.items()}
+        return checked(self.program.relations, own)
+
+    def _checked_later(self) -> Callable[[int, int], Mapping[str, Changes]] | None:
+        later = self._later
+        return None if later is None else lambda after, upto: self._checked(later(after, upto))
 
     def next_batch(self) -> int:
         """The number of the next batch: what the views have seen, plus one.
@@ -384,14 +414,15 @@ class Warehouse:
         begun = self._store.unfinished(states)
         if begun is None:
             return
-        what = f"batch {begun}, or a load as of it, was begun and not finished. Nothing was changed"
-        if any(state.batch is None or state.batch < begun - 1 for state in states.values()):
+        own, last = begun.first, begun.last
+        what = f"batch {own}, or a load as of it, was begun and not finished. Nothing was changed"
+        if any(state.batch is None or state.batch < own - 1 for state in states.values()):
             raise RuntimeStateError("RT408", what, "it was a load: run `load()` again")
         raise RuntimeStateError(
             "RT408",
             what,
-            f"apply that batch again, with `number={begun}`: views that have it are left alone",
-            f"or, if all views have it, go on with `number={begun + 1}`",
+            f"apply that batch again, with `number={own}`: views that have it are left alone",
+            f"or, if all views have it, go on with `number={last + 1}`",
             "or run `load()` again",
         )
 
@@ -408,20 +439,24 @@ class Warehouse:
         least = min(number for number in seen if number is not None)
         return least + 1
 
-    def _commit(self, decision: Decision, number: int) -> tuple[ViewReport, Commit]:
+    def _commit(self, decision: Decision, extent: Extent) -> tuple[ViewReport, Commit]:
         task, done = decision.task, decision.done
         table, version = task.stored.table, task.state.version
-        report = ViewReport(task.stored.name, version, decision.counts, jobs=decision.jobs)
-        if done is None:
-            commit = table.commit(version, number, inserts=None, deletes=None, info={})
-            return report, commit
+        own = extent.extended_from
+        report = ViewReport(
+            task.stored.name, version, decision.counts, cost=decision.cost, jobs=decision.jobs
+        )
         self._asked += decision.cost
+        if done is None:
+            commit = table.commit(
+                version, extent.last, inserts=None, deletes=None, info={}, extended_from=own
+            )
+            return report, commit
         report = replace(
             report,
             lookups=done.counts.lookups,
             files_read=decision.files_read,
             files=decision.files,
-            cost=decision.cost,
             traditional=self._traditional(task.source, done.counts.asking),
             inserted=done.counts.inserted,
             deleted=done.counts.deleted,
@@ -429,10 +464,11 @@ class Warehouse:
         with decision.clock.stage("commit"):
             commit = table.commit(
                 version,
-                number,
+                extent.last,
                 inserts=done.inserts if done.counts.inserted else None,
                 deletes=done.deletes if done.counts.deleted else None,
                 info={"verdicts": report.verdicts, "questions": len(done.asks)},
+                extended_from=own,
             )
         return replace(report, version=commit.version, stages=decision.clock.stages()), commit
 

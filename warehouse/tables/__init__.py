@@ -20,8 +20,8 @@ from warehouse.tables.errors import (
     StrangeTableError,
     TableError,
 )
-from warehouse.tables.order import Place, place_of
-from warehouse.tables.store import Program, Store, ViewSpec
+from warehouse.tables.order import Extent, Place, place_of
+from warehouse.tables.store import Program, Store, ViewSpec, last_batch
 from warehouse.tables.views import Commit, State, ViewTable
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Commit",
     "ConflictError",
     "CorruptLogError",
+    "Extent",
     "ForeignWriteError",
     "MissingTableError",
     "MissingVersionError",
@@ -42,5 +43,6 @@ __all__ = [
     "TableError",
     "ViewSpec",
     "ViewTable",
+    "last_batch",
     "place_of",
 ]

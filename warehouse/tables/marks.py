@@ -35,6 +35,7 @@ class Mark:
         info: what a report wants to find again; JSON.
         id: tells two attempts at the same batch apart.
         only_at: the one version at which the commit counts; None if it counts anywhere.
+        extended_from: the batch's own number, if it was extended to `batch`.
     """
 
     kind: Kind
@@ -42,11 +43,14 @@ class Mark:
     info: Mapping[str, object] = field(default_factory=dict)
     id: str = field(default_factory=lambda: uuid4().hex)
     only_at: int | None = None
+    extended_from: int | None = None
 
     def dump(self) -> str:
         content = {"kind": self.kind, "batch": self.batch, "info": self.info, "id": self.id}
         if self.only_at is not None:
             content["only_at"] = self.only_at
+        if self.extended_from is not None:
+            content["extended_from"] = self.extended_from
         return json.dumps({"selfmaint": FORMAT, **content}, sort_keys=True)
 
     @classmethod
@@ -62,6 +66,7 @@ class Mark:
             if found["selfmaint"] != FORMAT:
                 return None
             kind, only_at = Kind(found["kind"]), found.get("only_at")
-            return cls(kind, found["batch"], found["info"], found["id"], only_at)
+            began = found.get("extended_from")
+            return cls(kind, found["batch"], found["info"], found["id"], only_at, began)
         except (ValueError, KeyError, TypeError):
             return None

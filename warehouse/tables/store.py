@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -29,7 +29,7 @@ from warehouse.tables.errors import (
 )
 from warehouse.tables.guarded import GuardedTable
 from warehouse.tables.marks import Kind, Mark
-from warehouse.tables.order import Place
+from warehouse.tables.order import Extent, Place
 from warehouse.tables.views import Commit, Made, State, ViewTable
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class Store:
         if not self._journal.is_at(self._version):
             self.catch_up()
 
-    def unfinished(self, states: Mapping[str, State]) -> int | None:
+    def unfinished(self, states: Mapping[str, State]) -> Extent | None:
         """The last batch, if not every view has it, or the journal does not say so; else None.
 
         Args:
@@ -175,14 +175,14 @@ class Store:
         known = {name: state.batch for name, state in self._recorded.items()}
         batches = {state.batch for state in states.values()} - {None}
         is_told = all(state.batch == known.get(name) for name, state in states.items())
-        if not batches or (is_told and len(batches) == 1):
-            return None
-        return max(batch for batch in batches if batch is not None)
+        return None if is_told and len(batches) == 1 else last_batch(states)
 
     def check_batch(
         self, number: int, states: Mapping[str, State] | None = None
     ) -> dict[str, Place]:
-        """Per view, whether this batch is the next one or was the last one.
+        """Per view, whether this batch is the next one or was the last one, or part of it.
+
+        Views that have the last batch may have been extended to different versions, after a crash.
 
         Args:
             states: as `states` found them; looked up now unless given.
@@ -191,8 +191,12 @@ class Store:
             TableError: as `ViewTable.state`.
         """
         seen = self.states() if states is None else states
-        _require_together(number, seen)
-        self._require_loaded(number, seen)
+        last = last_batch(seen)
+        if last is not None:
+            _require_together(number, seen, last)
+            self._require_loaded(number, seen)
+            # A view that was repaired meanwhile does not know where the batch began; others do.
+            seen = {name: replace(s, extended_from=last.first) for name, s in seen.items()}
         return {name: table.check_batch(number, seen[name]) for name, table in self.views.items()}
 
     def _require_loaded(self, number: int, states: Mapping[str, State]) -> None:
@@ -201,10 +205,15 @@ class Store:
         The first batch of all may be finished: a view that has it was never loaded before.
         """
         loaded = {name: state.batch for name, state in states.items() if state.batch is not None}
-        if not loaded or len(loaded) == len(states):
+        if len(loaded) == len(states):
             return
-        applied = (self.views[name].applied(number) for name in loaded)
-        if all(commit is not None and not commit.is_load for commit in applied):
+        applied = (self.views[name].applied(batch) for name, batch in loaded.items())
+        if all(
+            commit is not None
+            and not commit.is_load
+            and number == (commit.batch if commit.extended_from is None else commit.extended_from)
+            for commit in applied
+        ):
             return
         missing = next(name for name in states if name not in loaded)
         raise _interrupted(f"view `{missing}` was never loaded, but others were", number, loaded)
@@ -224,7 +233,14 @@ class Store:
             self.views[name].remember(state, last.made.get(name))
         return True
 
-    def record(self, batch: int, commits: Mapping[str, Commit], note: Note | None = None) -> None:
+    def record(
+        self,
+        batch: int,
+        commits: Mapping[str, Commit],
+        note: Note | None = None,
+        *,
+        extended_from: int | None = None,
+    ) -> None:
         """Note that a batch is done, in one commit of the journal; also for unchanged views.
 
         A record that says nothing new is not written again.
@@ -233,12 +249,16 @@ class Store:
             commits: by view. One that is not named had the batch already, before a crash, or
                 has nothing to do with it: its number moves on, too.
             note: to be remembered, in place of the last one; None leaves it.
+            extended_from: the batch's own number, if it was extended to `batch`.
         Raises:
             ConflictError: WH340, if another maintainer recorded meanwhile. That is known then,
                 so that the same batch can be applied again.
         """
         seen = {name: table.applied(batch) for name, table in self.views.items()}
-        states = {name: State(t.known.version, batch) for name, t in self.views.items()}
+        states = {
+            name: State(table.known.version, batch, extended_from)
+            for name, table in self.views.items()
+        }
         if not commits and all(
             name in self._recorded and self._recorded[name].batch == batch for name in states
         ):
@@ -269,7 +289,7 @@ class Store:
                 for name, c in sorted(commits.items())
             ]
             note = self.note if note is None else note
-            views = {name: [s.version, s.batch] for name, s in states.items()}
+            views = {n: [s.version, s.batch, s.extended_from] for n, s in states.items()}
             made = {n: [t.made.version, t.made.id] for n, t in self.views.items() if t.made}
             mark = Mark(Kind.RECORD, batch, {"views": views, "made": made, "note": note})
             frame = _lines_frame(self._journal.spark, lines)
@@ -291,10 +311,20 @@ class Store:
         return self._journal.read()
 
 
-def _require_together(number: int, states: Mapping[str, State]) -> None:
+def last_batch(states: Mapping[str, State]) -> Extent | None:
+    """The last batch that any view has, with all its numbers; None if there was none."""
+    seen = [state for state in states.values() if state.batch is not None]
+    if not seen:
+        return None
+    last = max(state.batch for state in seen if state.batch is not None)
+    own = (state.extended_from for state in seen if state.batch == last)
+    return Extent(min((number for number in own if number is not None), default=last), last)
+
+
+def _require_together(number: int, states: Mapping[str, State], last: Extent) -> None:
     """Refuse a batch where views are more than one batch apart: no number fits all of them."""
     seen = {name: state.batch for name, state in states.items() if state.batch is not None}
-    if seen and max(seen.values()) - min(seen.values()) > 1:
+    if last.first - min(seen.values()) > 1:
         apart = f"the views are at batches {min(seen.values())} to {max(seen.values())}"
         raise _interrupted(apart, number, seen)
 
@@ -381,7 +411,7 @@ def _last_record(journal: GuardedTable) -> Record:
                     views, note = entry.mark.info["views"], entry.mark.info.get("note", {})
                     assert isinstance(views, dict)
                     assert isinstance(note, dict)
-                    states = {name: State(*pair) for name, pair in views.items()}
+                    states = {name: State(*parts) for name, parts in views.items()}
                     found = entry.mark.info.get("made", {})
                     assert isinstance(found, dict)
                     made = {name: Made(*pair) for name, pair in found.items()}

@@ -32,10 +32,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A version that is known to hold our rows, and the last batch that they include."""
+    """A version that is known to hold our rows, and the last batch that they include.
+
+    Args:
+        extended_from: that batch's own number, if it was extended to `batch`.
+    """
 
     version: int
     batch: int | None
+    extended_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,7 @@ class Commit:
         is_changed: False if no row changed, so that there was no commit.
         is_load: all rows were replaced.
         inserted, deleted: rows, as Delta counted them while writing.
+        extended_from: the batch's own number, if it was extended to `batch`.
     """
 
     version: int
@@ -67,6 +73,7 @@ class Commit:
     deleted: int = 0
     info: Mapping[str, object] = field(default_factory=dict)
     is_load: bool = False
+    extended_from: int | None = None
 
 
 class ViewTable:
@@ -200,7 +207,8 @@ class ViewTable:
 
     def check_batch(self, number: int, state: State | None = None) -> Place:
         """See `place_of`; as of a state that was seen, or as of now."""
-        return place_of(number, (state or self.state()).batch, self.name)
+        state = state or self.state()
+        return place_of(number, state.batch, self.name, state.extended_from)
 
     def read(self, version: int | None = None) -> DataFrame:
         """The rows, now or at a version."""
@@ -218,6 +226,7 @@ class ViewTable:
         inserts: DataFrame | None,
         deletes: DataFrame | None,
         info: Mapping[str, object],
+        extended_from: int | None = None,
     ) -> Commit:
         """Apply a batch's change in one commit: an append, a MERGE, or none if nothing changes.
 
@@ -230,20 +239,21 @@ class ViewTable:
             inserts: rows that are not in the view, each once; None for no rows.
             deletes: rows of the view; None for no rows.
             info: JSON that is stored with the commit.
+            extended_from: the batch's own number, if it was extended to `batch`.
         Raises:
             ConflictError: WH340, if somebody else committed since `expected`.
             ForeignWriteError: WH341, StorageError: WH345, and as `state`.
         """
         if inserts is None and deletes is None:
-            return Commit(expected, batch, is_changed=False, info=info)
-        mark = Mark(Kind.BATCH, batch, info)
+            return Commit(expected, batch, False, info=info, extended_from=extended_from)
+        mark = Mark(Kind.BATCH, batch, info, extended_from=extended_from)
         if deletes is None:
             assert inserts is not None
             entry = self._table.append(self._fitting(inserts), expected, mark)
         else:
             more = None if inserts is None else self._fitting(inserts)
             entry = self._table.merge(more, self._fitting(deletes), expected, mark)
-        return self._done(entry, batch)
+        return self._done(entry)
 
     def replace(
         self, expected: int, batch: int, rows: DataFrame, info: Mapping[str, object]
@@ -257,7 +267,7 @@ class ViewTable:
             ConflictError: WH340, if somebody else committed since `expected`.
         """
         mark = Mark(Kind.LOAD, batch, info)
-        return self._done(self._table.overwrite(self._fitting(rows), expected, mark), batch)
+        return self._done(self._table.overwrite(self._fitting(rows), expected, mark))
 
     def remake(self) -> None:
         """Make a table that has gone anew, empty; nothing but `replace` can follow.
@@ -272,12 +282,13 @@ class ViewTable:
         """Write small files together, Z-ordered by these columns; no row changes."""
         self._table.optimize(columns)
 
-    def _done(self, entry: Entry, batch: int) -> Commit:
-        self._known = State(entry.version, batch)
+    def _done(self, entry: Entry) -> Commit:
+        commit = _commit_of(entry)
+        assert commit is not None
+        self._known = State(entry.version, commit.batch, commit.extended_from)
         self._made, self._is_compared = _made_by(entry), True
-        self._applied = _commit_of(entry)
-        assert self._applied is not None
-        return self._applied
+        self._applied = commit
+        return commit
 
     def _fitting(self, frame: DataFrame) -> DataFrame:
         check_columns(frame, self._columns, f"the rows for {self.name}")
@@ -296,7 +307,7 @@ class ViewTable:
         last = next(filter(None, map(_commit_of, entries)), None)
         # The commit that made the version we know is no news: later batches may have left it alone.
         news = None if last is not None and is_same and last.version == since else last
-        batch = self._known.batch if news is None else news.batch
+        told = self._known if news is None else news
         foreign = []
         later: int | None = None
         for entry in entries:
@@ -314,12 +325,12 @@ class ViewTable:
             if entries[-1].version > since + 1:
                 foreign.append(entries[-1].version - 1)
         if foreign:
-            raise self._foreign(newest, foreign, batch, entries[-1].version)
+            raise self._foreign(newest, foreign, told.batch, entries[-1].version)
         self._applied = last or self._applied
         if news is not None:
             found = next(entry for entry in entries if entry.version == news.version)
             self._made, self._is_compared = _made_by(found), True
-        return State(newest, batch)
+        return State(newest, told.batch, told.extended_from)
 
     def _foreign(
         self, newest: int, foreign: Sequence[int], batch: int | None, oldest: int
@@ -351,8 +362,16 @@ def _commit_of(entry: Entry) -> Commit | None:
     count = entry.metrics.get
     inserted = count("numTargetRowsInserted", count("numOutputRows", "0"))
     deleted = count("numTargetRowsDeleted", count("numDeletedRows", "0"))
-    is_load = mark.kind is Kind.LOAD
-    return Commit(entry.version, mark.batch, True, int(inserted), int(deleted), mark.info, is_load)
+    return Commit(
+        entry.version,
+        mark.batch,
+        True,
+        int(inserted),
+        int(deleted),
+        mark.info,
+        mark.kind is Kind.LOAD,
+        mark.extended_from,
+    )
 
 
 def _table_of(

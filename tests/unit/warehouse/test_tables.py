@@ -12,10 +12,13 @@ from warehouse.tables import (
     BatchOrderError,
     ConflictError,
     CorruptLogError,
+    Extent,
     MissingTableError,
     Place,
     ProgramChangedError,
+    State,
     StorageError,
+    last_batch,
     place_of,
 )
 from warehouse.tables.errors import kind_of, reason_of
@@ -47,6 +50,37 @@ def test_a_batch_in_order_has_a_place(number, last, place):
     assert place_of(number, last, "view `v`") == place
 
 
+@pytest.mark.parametrize(
+    ("number", "place"),
+    [(15, Place.REPLAY), (16, Place.REPLAY), (17, Place.REPLAY), (18, Place.NEXT)],
+)
+def test_the_numbers_of_an_extended_batch_are_replays(number, place):
+    assert place_of(number, 17, "view `v`", extended_from=15) == place
+
+
+@pytest.mark.parametrize("number", [14, 19])
+def test_beyond_an_extended_batch_numbers_are_out_of_order(number):
+    with pytest.raises(BatchOrderError, match="expected is batch 18"):
+        place_of(number, 17, "view `v`", extended_from=15)
+
+
+@pytest.mark.parametrize(
+    ("states", "last"),
+    [
+        ([], None),
+        ([State(0, None)], None),
+        ([State(0, None), State(1, 7)], Extent(7, 7)),
+        ([State(3, 6), State(4, 7)], Extent(7, 7)),
+        ([State(3, 6), State(4, 9, 7)], Extent(7, 9)),
+        # One was repaired as of the batch's end; one has less of it than the others.
+        ([State(3, 9), State(4, 9, 7), State(2, 8, 5)], Extent(7, 9)),
+        ([State(4, 9, 7), State(3, 10)], Extent(10, 10)),
+    ],
+)
+def test_the_last_batch_has_all_its_numbers(states, last):
+    assert last_batch({f"v{place}": state for place, state in enumerate(states)}) == last
+
+
 @pytest.mark.parametrize(("number", "what"), [(16, "older"), (19, "gap"), (-1, "older")])
 def test_a_batch_out_of_order_is_told_what_is_expected(number, what):
     with pytest.raises(BatchOrderError) as caught:
@@ -60,6 +94,8 @@ def test_a_mark_comes_back():
     mark = Mark(Kind.BATCH, 18, {"miss": 2, "ü": "`'\""})
     assert Mark.parse(mark.dump()) == mark
     assert mark.id != Mark(Kind.BATCH, 18).id
+    extended = Mark(Kind.BATCH, 18, extended_from=16)
+    assert Mark.parse(extended.dump()) == extended
 
 
 @pytest.mark.parametrize(
