@@ -8,22 +8,38 @@ Law: after any sequence of changes it answers like a new `RowIndex` of the same 
 An index is built when it is first looked at, and what changes afterwards waits in a backlog until
 somebody looks again. So rows that nobody looks up cost no indexing at all: that is what makes
 switching lookups off (`lookups.payoff`) worth it.
+
+While rows only come, what was shown once is shown for good, and an index holds its keys and values
+as sets. The first row that goes makes it matter how many rows show them: indexes are built anew
+once, with counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from cq.types import Row
 from lookups.index import RowIndex
 
-_Pattern: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+Pattern: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """The columns that a lookup fixes, and those that it asks for."""
 
+_Shown: TypeAlias = set[Row] | Counter[Row]
+"""What rows show in some columns; counted, if rows may go."""
+
 Sign: TypeAlias = Literal[-1, 1]
+
+
+class _Change(NamedTuple):
+    """What `LiveIndex.update` is told."""
+
+    removed: frozenset[Row]
+    added: frozenset[Row]
+    same: frozenset[int]
+    answered: frozenset[Pattern]
 
 
 class LiveIndex(RowIndex):
@@ -32,15 +48,16 @@ class LiveIndex(RowIndex):
     An index made by `changed` describes this one with a change on top, and is good until `update`.
     """
 
-    __slots__ = ("_backlog", "_behind", "_keys", "_live", "_values")
+    __slots__ = ("_backlog", "_behind", "_keys", "_live", "_nothing", "_values")
 
     def __init__(self, rows: Iterable[Sequence[object]], arity: int) -> None:
         admitted = RowIndex(rows, arity)
         self.arity = arity
         self._live: set[Row] = set(admitted.rows)
-        self._keys: dict[tuple[int, ...], Counter[Row]] = {}
-        self._values: dict[_Pattern, dict[Row, Counter[Row]]] = {}
-        self._backlog: list[tuple[frozenset[Row], frozenset[Row]]] = []
+        self._nothing: Callable[[], _Shown] = set  # until a row goes
+        self._keys: dict[tuple[int, ...], _Shown] = {}
+        self._values: dict[Pattern, dict[Row, _Shown]] = {}
+        self._backlog: list[_Change] = []
         self._behind = 0
 
     def __len__(self) -> int:
@@ -67,7 +84,7 @@ class LiveIndex(RowIndex):
         if keys is None:
             if not self._live:  # the start of a load: nothing to index yet
                 return ()
-            keys = self._keys[columns] = Counter()
+            keys = self._keys[columns] = self._nothing()
             _Rows(self._live).count(columns, keys, 1)
         return keys
 
@@ -86,18 +103,35 @@ class LiveIndex(RowIndex):
             if not self._live:
                 return ()
             found = self._values[columns, gives] = {}
-            _Rows(self._live).count_by(columns, gives, found, 1)
+            _Rows(self._live).count_by(columns, gives, found, 1, self._nothing)
         return found.get(values, ())
 
-    def update(self, removed: frozenset[Row], added: frozenset[Row]) -> None:
-        """Take rows away that are here, and bring rows in that are not."""
+    def update(
+        self,
+        removed: frozenset[Row],
+        added: frozenset[Row],
+        same: frozenset[int] = frozenset(),
+        answered: frozenset[Pattern] = frozenset(),
+    ) -> None:
+        """Take rows away that are here, and bring rows in that are not.
+
+        What the caller knows about the rows, indexes need not find out by reading them.
+
+        Args:
+            same: columns in which all `removed` agree, and all `added`.
+            answered: lookups to which `added` is nothing new: for each of its rows one was here
+                with the same values in the columns fixed and asked for.
+        """
         expected = len(self._live) - len(removed) + len(added)
         self._live -= removed
         self._live |= added
         assert len(self._live) == expected, "a row came that was here, or went that was not"
+        if removed and self._nothing is set:
+            self._nothing = Counter
+            self._forget()
         if not self._keys and not self._values:
             return
-        self._backlog.append((removed, added))
+        self._backlog.append(_Change(removed, added, same, answered))
         self._behind += len(removed) + len(added)
         if self._behind > len(self._live):  # reading the view anew is less work than catching up
             self._forget()
@@ -109,52 +143,66 @@ class LiveIndex(RowIndex):
         self._behind = 0
 
     def _catch_up(self) -> None:
-        for changed in self._backlog:
-            signed: tuple[tuple[frozenset[Row], Sign], ...] = ((changed[0], -1), (changed[1], 1))
-            for rows, sign in signed:
-                if rows:
-                    told = _Rows(rows)
-                    for columns, keys in self._keys.items():
-                        told.count(columns, keys, sign)
-                    for (columns, gives), found in self._values.items():
-                        told.count_by(columns, gives, found, sign)
+        for change in self._backlog:
+            self._follow(change.removed, change.same, -1)
+            # Where rows are counted, those that show nothing new count, too.
+            left_out = change.answered if self._nothing is set else ()
+            self._follow(change.added, change.same, 1, left_out)
         self._backlog.clear()
         self._behind = 0
 
+    def _follow(
+        self,
+        rows: frozenset[Row],
+        same: frozenset[int],
+        sign: Sign,
+        left_out: Collection[Pattern] = (),
+    ) -> None:
+        if not rows:
+            return
+        told = _Rows(rows, same)
+        for columns, keys in self._keys.items():
+            told.count(columns, keys, sign)
+        for pattern, found in self._values.items():
+            if pattern not in left_out:
+                told.count_by(*pattern, found, sign, self._nothing)
+
 
 class _Rows:
-    """Rows, at least one, column by column.
+    """Rows, at least one, column by column; a column is read when an index needs it.
 
     What one change adds agrees in all columns that the change knows, so a key is often one.
+
+    Args:
+        same: columns in which the rows are known to agree. Of others it is found out.
     """
 
-    __slots__ = ("_columns", "_count", "_same")
+    __slots__ = ("_columns", "_first", "_is_same", "_rows")
 
-    def __init__(self, rows: Collection[Row]) -> None:
-        self._count = len(rows)
-        self._columns = tuple(zip(*rows, strict=False))  # all rows have the view's width
-        self._same = {
-            i for i, values in enumerate(self._columns) if values.count(values[0]) == self._count
-        }
+    def __init__(self, rows: Collection[Row], same: Iterable[int] = ()) -> None:
+        self._rows = rows
+        self._first = next(iter(rows))
+        self._columns: dict[int, list[object]] = {}
+        self._is_same = dict.fromkeys(same, True)
 
-    def count(self, columns: tuple[int, ...], counts: Counter[Row], sign: Sign) -> None:
-        """Add to `counts`, or take from it, how many rows have which values in these columns."""
+    def count(self, columns: tuple[int, ...], shown: _Shown, sign: Sign) -> None:
+        """Add to `shown`, or take from it, what the rows show in these columns."""
         one = self._one(columns)
-        if one is None:
-            _count(counts, self._values(columns), sign)
-            return
-        counts[one] += sign * self._count
-        if not counts[one]:
-            del counts[one]
+        _count(shown, self._values(columns) if one is None else {one: len(self._rows)}, sign)
 
     def count_by(
         self,
         columns: tuple[int, ...],
         gives: tuple[int, ...],
-        found: dict[Row, Counter[Row]],
+        found: dict[Row, _Shown],
         sign: Sign,
+        nothing: Callable[[], _Shown],
     ) -> None:
-        """The same for the columns `gives`, one count for each value of `columns`."""
+        """The same for the columns `gives`, apart for each value of `columns`.
+
+        Args:
+            nothing: makes what a new value of `columns` starts with.
+        """
         one = self._one(columns)
         if one is not None:
             groups: dict[Row, Iterable[Row]] = {one: self._values(gives)}
@@ -164,29 +212,46 @@ class _Rows:
                 listed.setdefault(key, []).append(values)
             groups = dict(listed)
         for key, several in groups.items():
-            counts = found.setdefault(key, Counter())
-            _count(counts, several, sign)
-            if not counts:
+            shown = found.get(key)
+            if shown is None:
+                shown = found[key] = nothing()
+            _count(shown, several, sign)
+            if not shown:
                 del found[key]
 
     def _values(self, columns: tuple[int, ...]) -> Iterable[Row]:
         if not columns:
-            return repeat((), self._count)
-        return zip(*[self._columns[i] for i in columns], strict=False)
+            return repeat((), len(self._rows))
+        return zip(*map(self._column, columns), strict=False)
+
+    def _column(self, column: int) -> list[object]:
+        values = self._columns.get(column)
+        if values is None:
+            values = self._columns[column] = [row[column] for row in self._rows]
+        return values
 
     def _one(self, columns: tuple[int, ...]) -> Row | None:
         """The values in these columns, if all rows have the same."""
-        if not self._same.issuperset(columns):
+        if not all(map(self._agree, columns)):
             return None
-        return tuple([self._columns[i][0] for i in columns])
+        return tuple([self._first[column] for column in columns])
+
+    def _agree(self, column: int) -> bool:
+        is_same = self._is_same.get(column)
+        if is_same is None:
+            values = self._column(column)
+            is_same = self._is_same[column] = values.count(values[0]) == len(values)
+        return is_same
 
 
-def _count(counts: Counter[Row], more: Iterable[Row], sign: Sign) -> None:
+def _count(shown: _Shown, more: Iterable[Row] | Mapping[Row, int], sign: Sign) -> None:
+    """Add or take away values, each once or as often as a mapping says."""
     if sign > 0:
-        counts.update(more)
+        shown.update(more)  # a set takes the keys of a mapping
         return
+    assert isinstance(shown, Counter)
     fewer = Counter(more)
-    counts.subtract(fewer)
+    shown.subtract(fewer)
     for values in fewer:
-        if not counts[values]:
-            del counts[values]
+        if not shown[values]:
+            del shown[values]

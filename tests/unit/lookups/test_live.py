@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from itertools import product
 
 import pytest
@@ -10,11 +12,12 @@ from hypothesis import strategies as st
 
 from cq.types import Row
 from lookups.index import RowIndex
-from lookups.live import LiveIndex
+from lookups.live import LiveIndex, Pattern
 from selfmaint import InputError
 
 PATTERNS = ((), (0,), (1, 2), (0, 1, 2))
 GIVES = ((), (1,), (2, 0))
+LOOKUPS = tuple(product(PATTERNS, GIVES))
 VALUES = (0, 1, None)
 
 
@@ -34,6 +37,11 @@ def assert_same_answers(live: RowIndex, rows: frozenset[Row]) -> None:
 
 rows = st.frozensets(st.tuples(*[st.sampled_from(VALUES)] * 3), max_size=12)
 changes = st.tuples(rows, rows, st.booleans())
+hints = st.tuples(st.frozensets(st.integers(0, 2)), st.frozensets(st.sampled_from(LOOKUPS)))
+
+
+def shown(rows: frozenset[Row], columns: Iterable[int]) -> set[Row]:
+    return {tuple(row[i] for i in columns) for row in rows}
 
 
 @given(rows, st.lists(changes, max_size=6))
@@ -49,6 +57,29 @@ def test_a_live_index_answers_like_a_new_one(
         if is_looked_at:  # otherwise the change waits in the backlog
             assert_same_answers(live, expected)
     assert_same_answers(live, expected)
+
+
+@given(rows, st.lists(st.tuples(changes, hints), max_size=6))
+def test_what_is_known_of_rows_changes_no_answer(
+    before: frozenset[Row],
+    steps: list[
+        tuple[
+            tuple[frozenset[Row], frozenset[Row], bool],
+            tuple[frozenset[int], frozenset[Pattern]],
+        ]
+    ],
+) -> None:
+    live, expected = LiveIndex(before, 3), before
+    assert_same_answers(live, expected)
+    for (removed, wanted, is_shrinking), (columns, lookups) in steps:
+        gone = expected & removed if is_shrinking else frozenset()
+        added = wanted - expected
+        same = {i for i in columns if max(len(shown(gone, [i])), len(shown(added, [i]))) < 2}
+        left = expected - gone
+        answered = {(at, of) for at, of in lookups if shown(added, at + of) <= shown(left, at + of)}
+        live.update(gone, added, frozenset(same), frozenset(answered))
+        expected = left | added
+        assert_same_answers(live, expected)
 
 
 @given(rows, rows, rows)
@@ -73,8 +104,27 @@ def test_a_value_stays_while_one_row_shows_it() -> None:
     assert not live.has((0,), (1,))
 
 
+def test_the_caller_is_believed() -> None:
+    live = LiveIndex([(1, 1, 1)], 3)
+    assert live.has((0, 1), (1, 1))
+    assert live.distinct((0,), (1,), (2,)) == {(1,)}
+    live.update(frozenset(), frozenset({(1, 2, 1)}), frozenset({0, 1}), frozenset({((0,), (2,))}))
+    assert live._nothing is set
+    assert live.has((0, 1), (1, 2))
+    live.update(frozenset({(1, 1, 1)}), frozenset())
+    assert live._nothing is Counter  # from now on it matters how many rows show a value
+    assert live.distinct((0,), (1,), (2,)) == {(1,)}
+    live.update(frozenset(), frozenset({(1, 3, 1)}), frozenset({0, 1}), frozenset({((0,), (2,))}))
+    assert live.distinct((0,), (1,), (2,)) == {(1,)}
+    live.update(frozenset({(1, 2, 1)}), frozenset())
+    assert live.distinct((0,), (1,), (2,)) == {(1,)}
+    live.update(frozenset({(1, 3, 1)}), frozenset())
+    assert live.distinct((0,), (1,), (2,)) == set()
+
+
 def test_rows_that_nobody_looks_up_are_not_indexed() -> None:
-    live = LiveIndex([], 2)
+    live = LiveIndex([(0, 0)], 2)
+    live.update(frozenset({(0, 0)}), frozenset())
     live.update(frozenset(), frozenset({(1, 2), (3, 4)}))
     assert live.has((0,), (1,))
     live.update(frozenset(), frozenset({(5, 6)}))
