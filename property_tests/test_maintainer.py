@@ -18,6 +18,7 @@ import selfmaint
 from lookups.batch import read_batch, read_change
 from lookups.evaluate import tabulate
 from lookups.index import RowIndex
+from lookups.live import LiveIndex
 from lookups.maintain import Question, answers_of, finish, maintain
 from lookups.payoff import Choice, Lookups, Payoff, Stretch
 from lookups.prepared import Prepared
@@ -124,6 +125,23 @@ def check_batches(case: BatchCase) -> None:
                 assert maintained.rows == evaluate(case.world.view, state), case.text()
 
 
+def assert_indexes_follow(live: LiveIndex, start: frozenset[Row], text: str) -> None:
+    """Every index that was built answers like one of the rows as they are now.
+
+    Args:
+        start: the rows that were there; some may be gone.
+    """
+    fresh = RowIndex(live.rows, live.arity)
+    for row in live.rows | start:
+        for columns in live._keys:
+            key = tuple(row[i] for i in columns)
+            assert live.has(columns, key) == fresh.has(columns, key), text
+        for columns, gives in live._values:
+            key = tuple(row[i] for i in columns)
+            expected = fresh.distinct(columns, key, gives)
+            assert live.distinct(columns, key, gives) == expected, text
+
+
 def check_one_by_one(case: BatchCase) -> None:
     """Change by change, with and without lookups, is recomputation at every step."""
     rng = Random(case.seed)
@@ -140,6 +158,8 @@ def check_one_by_one(case: BatchCase) -> None:
         assert alone.rows == expected, (change, case.text())
         for lookups, maintained in kept.items():
             (kind,) = maintained.follow([one])
+            if rng.random() < 0.5:  # otherwise the next lookup has more to catch up with
+                assert_indexes_follow(maintained._live, start, case.text())
             assert maintained.rows == expected, (lookups, kind, change, case.text())
             if lookups is Lookups.ALWAYS and change.relation in view.query.by_name:
                 decision = effect.decision(view.query, *read_change(one))
@@ -165,6 +185,7 @@ def check_in_a_row(case: BatchCase) -> None:
         for lookups in Lookups:
             maintained = Maintainer(view, Sources(view, state), start, lookups=lookups)
             maintained.follow(listed(change for change, _ in orders))
+            assert_indexes_follow(maintained._live, start, case.text())
             assert maintained.rows == evaluate(case.world.view, state), (lookups, case.text())
 
 

@@ -18,6 +18,7 @@ from typing import Final
 from cq.types import Row
 from lookups.batch import Batch, read_batch, read_change, read_runs
 from lookups.decide import decide_admitted
+from lookups.foreseen import answered_by, same_columns
 from lookups.index import admitted
 from lookups.live import LiveIndex
 from lookups.maintain import Effect, Source, finish
@@ -93,6 +94,9 @@ class Maintainer:
         self._clock = clock
         self._payoffs: dict[str, Payoff] = {}
         self._shown: dict[str, Shown | None] = {}
+        names = view.query.by_name
+        self._same = {name: same_columns(view.query, name) for name in names}
+        self._answered = {name: answered_by(view.plan(name, "insert")) for name in names}
         self._asked: set[tuple[tuple[int, ...], Row]] = set()
         self._asked_again: set[str] = set()
 
@@ -189,6 +193,7 @@ class Maintainer:
 
     def _stretch(self, plan: Plan, rows: list[Row]) -> list[Kind]:
         live, clock = self._live, self._clock
+        same, answered = self._same[plan.relation], self._answered[plan.relation]
         is_insert = plan.action == "insert"
         is_skipped = is_insert and self._choice(plan.relation) is Choice.SKIP
         shown = None if is_skipped else self._shown_by(plan)
@@ -205,7 +210,7 @@ class Maintainer:
                 if not is_skipped:
                     verdict = decide_admitted(plan, live, row)
                     if verdict.kind is not Kind.MISS:
-                        live.update(verdict.deletes, verdict.inserts)
+                        live.update(verdict.deletes, verdict.inserts, same, answered)
                         kinds.append(verdict.kind)
                         continue
                 missed = clock()
@@ -240,7 +245,7 @@ class Maintainer:
         skipped = (plan.relation,) if is_skipped else ()
         settled = settle(self._prepared, batch, self._live, skipped)
         effect = finish(self._prepared, batch, self._live, settled, self._source)
-        self._live.update(effect.deletes, effect.inserts)
+        self._live.update(effect.deletes, effect.inserts, self._same[plan.relation])
         if plan.action == "insert" and self._lookups is Lookups.ADAPT:
             self._remember((plan.relation,), effect)
         return effect.decision(self._view.query, plan.relation, plan.action, row).kind

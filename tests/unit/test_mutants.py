@@ -22,7 +22,7 @@ RULES = {
     "cq": {"roles", "partition", "selfjoins", "minimize", "conditions"},
     "lookups": {
         *("emit", "decide", "quick", "settle", "complete", "maintain"),
-        *("evaluate", "batch", "live"),
+        *("evaluate", "batch", "live", "foreseen"),
     },
     "lookups/spark": {
         *("columns", "screens", "parts", "bindings", "probes", "evidence", "rounds", "chances"),
