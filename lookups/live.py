@@ -17,7 +17,7 @@ once, with counts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import repeat
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -188,7 +188,14 @@ class _Rows:
     def count(self, columns: tuple[int, ...], shown: _Shown, sign: Sign) -> None:
         """Add to `shown`, or take from it, what the rows show in these columns."""
         one = self._one(columns)
-        _count(shown, self._values(columns) if one is None else {one: len(self._rows)}, sign)
+        if one is None:
+            _count(shown, self._values(columns), sign)
+        elif isinstance(shown, Counter):
+            shown[one] += sign * len(self._rows)
+            if not shown[one]:
+                del shown[one]
+        else:
+            shown.add(one)
 
     def count_by(
         self,
@@ -222,6 +229,8 @@ class _Rows:
     def _values(self, columns: tuple[int, ...]) -> Iterable[Row]:
         if not columns:
             return repeat((), len(self._rows))
+        if columns == tuple(range(len(self._first))):  # as `matching` asks for them
+            return self._rows
         return zip(*map(self._column, columns), strict=False)
 
     def _column(self, column: int) -> list[object]:
@@ -244,10 +253,9 @@ class _Rows:
         return is_same
 
 
-def _count(shown: _Shown, more: Iterable[Row] | Mapping[Row, int], sign: Sign) -> None:
-    """Add or take away values, each once or as often as a mapping says."""
+def _count(shown: _Shown, more: Iterable[Row], sign: Sign) -> None:
     if sign > 0:
-        shown.update(more)  # a set takes the keys of a mapping
+        shown.update(more)
         return
     assert isinstance(shown, Counter)
     fewer = Counter(more)
