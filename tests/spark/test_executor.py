@@ -19,6 +19,7 @@ import pytest
 import lookups.spark.evidence
 import lookups.spark.execute
 import lookups.spark.probes
+import selfmaint
 from cq.types import Row
 from lookups.decide import mismatch
 from lookups.emit import emit_step
@@ -525,3 +526,16 @@ class TestScreens:
                 )
                 seen.add(expected)
         assert seen == {True, False}
+
+    def test_a_subgoal_that_takes_any_row(self, spark: SparkSession) -> None:
+        """Also a change that only its NULL makes irrelevant: that is not looked for."""
+        program = selfmaint.parse("""
+            .decl r(x: long, y: long)
+            .decl s(y: long, z: long)
+            v(X, Z) :- r(X, Y), s(Y, Z).
+            w(X) :- r(X, 1).
+        """)
+        queries = [program.view(name).query for name in ("v", "w")]
+        for row, expected in (((1, 2), [True, False]), ((1, None), [True, False])):
+            changes = changes_of(spark, queries[0], [("r", "insert", row)])
+            assert touched(queries, changes) == expected
