@@ -161,6 +161,7 @@ def test_a_batch_is_extended(shop: Shop) -> None:
         shop.check(warehouse)
 
 
+@pytest.mark.slow
 def test_what_an_extended_batch_has_is_a_replay(shop: Shop) -> None:
     """For who has applied it and for who opens the warehouse; the one after it is the next."""
     warehouse = shop.open()
@@ -220,6 +221,7 @@ class Restless(SimulatedSource):
         return super().answer(join, keys, version)
 
 
+@pytest.mark.slow
 def test_a_source_that_moves_on_all_the_time(spark: SparkSession, tmp_path: Path) -> None:
     shop = new_shop(spark, tmp_path, Restless)
     source = shop.source
@@ -245,6 +247,7 @@ def test_a_source_that_moves_on_all_the_time(spark: SparkSession, tmp_path: Path
     shop.check(warehouse)
 
 
+@pytest.mark.slow
 def test_a_crash_between_the_commits(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some views have the extended batch, some nothing of it; the source moves on meanwhile."""
     warehouse = shop.open()
@@ -284,6 +287,7 @@ def test_a_crash_between_the_commits(shop: Shop, monkeypatch: pytest.MonkeyPatch
         assert again.apply(shop.log[old], old).is_replay
 
 
+@pytest.mark.slow
 def test_a_crash_before_the_journal(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every view that changed has the batch; `catalogue` did not change and is finished later."""
 
@@ -309,6 +313,7 @@ def test_a_crash_before_the_journal(shop: Shop, monkeypatch: pytest.MonkeyPatch)
     shop.check(again)
 
 
+@pytest.mark.slow
 def test_a_view_that_is_repaired_meanwhile(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has what the extended batch has; the batch's own number is still recognised."""
     warehouse = shop.open()
@@ -324,6 +329,7 @@ def test_a_view_that_is_repaired_meanwhile(shop: Shop, monkeypatch: pytest.Monke
     shop.check(warehouse)
 
 
+@pytest.mark.slow
 def test_the_first_batch_of_all(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing was loaded. A view without a batch takes any number, but not one inside of this."""
     memory = MemorySource.of_rows(spark, PROGRAM.relations.values(), {})
