@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from cq.diagnostics import InputError, did_you_mean, shorten
 from cq.printer import print_relation
@@ -32,9 +32,8 @@ from selfmaint.paying import Paying
 from selfmaint.program import Program
 from selfmaint.report import Report, ViewReport, report_columns
 from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
+from selfmaint.verifying import Comparison, compared
 from warehouse.batches import Changes, checked, require_changeable
-from warehouse.columns import quoted
-from warehouse.difference import COPIES, difference
 from warehouse.requirements import require
 from warehouse.sources import Cost, LoaderSource, Source, TableSource, ask, read_join, whole
 from warehouse.tables import Commit, Extent, Place, State, Store, ViewTable
@@ -44,32 +43,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.sources.loader import Loading
-
-SAMPLE: Final = 20
-"""How many differing rows `verify` shows."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A view compared with its recomputation.
-
-    Args:
-        version: of the view's table.
-        missing, surplus: how many rows the view lacks, and has too many.
-        sample: some of these rows, and as a last column `missing` or `surplus`: `difference`,
-            or `difference_` if the view has a column of that name.
-    """
-
-    view: str
-    version: int
-    rows: int
-    missing: int
-    surplus: int
-    sample: DataFrame
-
-    @property
-    def is_right(self) -> bool:
-        return not self.missing and not self.surplus
 
 
 class WarehouseView:
@@ -489,28 +462,10 @@ class Warehouse:
 
     def verify(self, name: str) -> Comparison:
         """Recompute a view from the source, as of its last batch, and compare."""
-        from pyspark.sql import functions as sf
-
         stored = self._stored(name)
         state = stored.table.last_state()
-        found = stored.table.read(state.version)
-        rows = difference(self._recomputed(stored, _batch_of(name, state)), found)
-        copies = sf.col(quoted(COPIES))
-        word = sf.when(copies > 0, "missing").otherwise("surplus")
-        label = "difference"
-        while any(column.casefold() == label for column in rows.columns):
-            label += "_"
-        differing = rows.withColumn(label, word).localCheckpoint()
-        totals = differing.groupBy(label).agg(sf.sum(sf.abs(copies)))
-        counts = {str(word): int(total) for word, total in totals.collect()}
-        return Comparison(
-            name,
-            state.version,
-            found.count(),
-            counts.get("missing", 0),
-            counts.get("surplus", 0),
-            differing.drop(COPIES).limit(SAMPLE),
-        )
+        expected = self._recomputed(stored, _batch_of(name, state))
+        return compared(name, state.version, expected, stored.table.read(state.version))
 
     def repair(self, name: str, number: int | None = None) -> int:
         """Replace a view by its recomputation, in one commit; the table's new version.

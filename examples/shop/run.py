@@ -14,7 +14,8 @@ from examples.shop.stream import Batch, Shop, schedule
 from lookups.verdict import Kind
 from selfmaint.cli.console import counted
 from selfmaint.report import Report
-from selfmaint.warehouse import Comparison, Warehouse
+from selfmaint.verifying import Comparison
+from selfmaint.warehouse import Warehouse
 from warehouse.sources import Cost, DeltaSource, RealClock, SimulatedSource
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from selfmaint.cli.console import styled
 
 if TYPE_CHECKING:
     from examples.shop.run import Line
-    from selfmaint.warehouse import Comparison
+    from selfmaint.verifying import Comparison
 
 TITLES: Final = (
     "",
