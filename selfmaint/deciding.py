@@ -197,7 +197,8 @@ def require_version(answer: Answer, version: int, view: str) -> None:
             "RT404",
             f"the source answered as of version {answer.version}, not as of version {version}. "
             f"View `{view}` is unchanged",
-            "run `load()`: it takes the views to what the source has now",
+            "apply the batches up to that version first, or run `load()`, which takes the views to "
+            "what the source has now: batches up to the version that it returns are in them then",
         )
 
 

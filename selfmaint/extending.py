@@ -33,7 +33,8 @@ Deciding: TypeAlias = Callable[[Sequence[Task], Mapping[str, Changes], int], Seq
 
 WAYS_OUT: Final = (
     "open the warehouse with `later`, a function that knows the changes between two versions",
-    "or run `load()`: it takes the views to what the source has now",
+    "or run `load()`, which takes the views to what the source has now and returns that version: "
+    "batches up to it are in them then, and are not to be applied any more",
 )
 
 
@@ -70,7 +71,7 @@ class Extending:
         behind: dict[int, list[Task]] = {}
         for task in tasks:
             behind.setdefault(reached[task.stored.name], []).append(task)
-        upto = max(self.number, *behind)
+        upto = max([self.number, *behind])
         spent: dict[str, Cost] = {}
         for _ in range(MOST_EXTENSIONS + 1):
             found: list[Decision] = []

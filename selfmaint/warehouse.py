@@ -316,7 +316,7 @@ class Warehouse:
             name: _batch_of(name, states[name]) if place is Place.REPLAY else number - 1
             for name, place in places.items()
         }
-        extent = extent_of(number, max(number, *reached.values()), states)
+        extent = extent_of(number, max([number, *reached.values()]), states)
         if all(version == extent.last for version in reached.values()):
             self._store.record(extent.last, {}, extended_from=extent.extended_from)
             return extent.last, tuple(map(_replay_of, self._views.values()))
@@ -373,6 +373,10 @@ class Warehouse:
 
     def next_batch(self) -> int:
         """The number of the next batch: what the views have seen, plus one.
+
+        What they have seen may be more than was given to `apply`: a load takes them to what the
+        source has, and a batch may have been extended. Do not give this number to a batch of which
+        you do not know that it is the one after that.
 
         Raises:
             RuntimeStateError: RT401, nothing was loaded yet; RT408, the last batch was not
@@ -484,7 +488,8 @@ class Warehouse:
         stored = self._stored(name)
         table = stored.table
         self._store.learn()
-        batch = _batch_of(name, table.last_state())
+        state = table.last_state()
+        batch = _batch_of(name, state)
         if number is None and name in self._loaders:
             raise RuntimeStateError(
                 "RT409",
@@ -502,7 +507,9 @@ class Warehouse:
         rows = self._recomputed(stored, batch)
         if expected is None:
             expected = _newest(table)
-        commit = table.replace(expected, batch, rows, {"repair": batch})
+        # The batches that one which was extended brought with it must still be recognised.
+        first = state.extended_from if batch == state.batch else None
+        commit = table.replace(expected, batch, rows, {"repair": batch}, extended_from=first)
         self._store.record_one(name, commit)
         return commit.version
 

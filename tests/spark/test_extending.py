@@ -158,6 +158,10 @@ def test_a_batch_is_extended(shop: Shop) -> None:
         assert sum(view.cost.questions for view in report.views) == asked
         note = f"batch {number} was extended to batch {last}: the source answered as of it"
         assert all(note in view.notes for view in report.views)
+        # Should the journal be late, this is the number to give again.
+        (record,) = warehouse._store._journal.last(1)
+        assert record.mark is not None
+        assert (record.mark.number, record.mark.batch) == (number, last)
         shop.check(warehouse)
 
 
@@ -327,6 +331,25 @@ def test_a_view_that_is_repaired_meanwhile(shop: Shop, monkeypatch: pytest.Monke
     assert [view.is_replay for view in report.views] == [True, True, False]
     assert report.batch == last
     shop.check(warehouse)
+
+
+@pytest.mark.slow
+def test_repaired_views_know_that_their_batch_was_extended(shop: Shop) -> None:
+    """Also those that somebody else wrote to."""
+    warehouse = shop.open()
+    warehouse.load()
+    number = shop.move(orders=[("+", 3, 3)])
+    last = shop.move(orders=[("+", 4, 4)])
+    warehouse.apply(shop.log[number], number)
+    foreign = shop.spark.createDataFrame([("nobody's",)], "name string")
+    foreign.write.format("delta").mode("append").save(f"{shop.path}/views/sold")
+    for again in (warehouse, shop.open()):
+        for view in again.views:
+            again.repair(view, number=last)
+        with pytest.raises(RuntimeStateError, match="RT410"):
+            again.apply(shop.log[last])
+        assert all(again.apply(shop.log[old], old).is_replay for old in (number, last))
+        shop.check(again)
 
 
 @pytest.mark.slow

@@ -746,3 +746,11 @@ def test_a_relation_without_columns(spark: SparkSession, tmp_path: Path) -> None
     assert [tuple(row) for row in warehouse.view("v").read().collect()] == [(3,)]
     with pytest.raises(BatchError, match="WH352"):
         warehouse.apply({"r": comes.unionAll(comes)})
+
+
+def test_a_program_without_views(spark: SparkSession, tmp_path: Path) -> None:
+    program = selfmaint.parse(".decl r(a: long)")
+    one = spark.range(3, 4).toDF("a")
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=MemorySource({"r": one}))
+    batch = {"r": one.selectExpr("*", "'insert' AS change")}
+    assert warehouse.apply(batch, 1).views == ()

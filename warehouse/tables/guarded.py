@@ -314,7 +314,7 @@ class GuardedTable:
                 REPAIR,
                 table=self.name,
                 version=newest,
-                batch=mark.batch,
+                batch=mark.number,
             )
         if newest > expected:
             entries = self.entries(expected + 1, newest)
@@ -337,12 +337,12 @@ class GuardedTable:
             raise type(unreadable)(
                 f"{self.name} was at version {base}; after the attempt to write, its log could "
                 f"not be read ({reason_of(failure)}), so it is not known whether batch "
-                f"{mark.batch} was applied",
+                f"{mark.number} was applied",
                 *unreadable.help,
                 *_again(mark),
                 table=self.name,
                 version=base,
-                batch=mark.batch,
+                batch=mark.number,
             ) from failure
         own = next((e for e in entries if e.mark is not None and e.mark.id == mark.id), None)
         before = [
@@ -356,11 +356,11 @@ class GuardedTable:
         if own is not None and before and mark.kind is not Kind.LOAD:
             raise ForeignWriteError(
                 f"{self.name} was written to by somebody else, at version {before[0]}, in the "
-                f"moment before batch {mark.batch} was committed at version {own.version}",
+                f"moment before batch {mark.number} was committed at version {own.version}",
                 REPAIR,
                 table=self.name,
                 version=own.version,
-                batch=mark.batch,
+                batch=mark.number,
                 versions=before,
             )
         return own
@@ -381,7 +381,7 @@ class GuardedTable:
             *_again(mark),
             table=self.name,
             version=version,
-            batch=mark.batch,
+            batch=mark.number,
         )
 
     @contextmanager
@@ -419,7 +419,7 @@ class GuardedTable:
             *help,
             table=self.name,
             version=version,
-            batch=None if mark is None else mark.batch,
+            batch=None if mark is None else mark.number,
         ) from error
 
 
@@ -450,9 +450,9 @@ def _source_column(place: int) -> str:
 def _not_applied(mark: Mark) -> str:
     match mark.kind:
         case Kind.RECORD:
-            return f"The views have batch {mark.batch}; only the journal does not say so yet"
+            return f"The views have batch {mark.number}; only the journal does not say so yet"
         case Kind.BATCH:
-            return f"Batch {mark.batch} is not applied"
+            return f"Batch {mark.number} is not applied"
         case _:
             return "Its rows are as they were"
 
@@ -461,7 +461,7 @@ def _again(mark: Mark) -> tuple[str, ...]:
     """What to do about a write that failed."""
     match mark.kind:
         case Kind.BATCH | Kind.RECORD:
-            again = f"apply the same batch again, with `number={mark.batch}`"
+            again = f"apply the same batch again, with `number={mark.number}`"
             return (f"{again}: it is decided anew, and views that have it are left alone",)
         case Kind.LOAD:
             return ("run `load()` or `repair()` again, whichever it was",)

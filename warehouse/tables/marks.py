@@ -45,6 +45,11 @@ class Mark:
     only_at: int | None = None
     extended_from: int | None = None
 
+    @property
+    def number(self) -> int | None:
+        """The number that the batch was given, and is to be given again."""
+        return self.batch if self.extended_from is None else self.extended_from
+
     def dump(self) -> str:
         content = {"kind": self.kind, "batch": self.batch, "info": self.info, "id": self.id}
         if self.only_at is not None:

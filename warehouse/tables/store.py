@@ -264,7 +264,7 @@ class Store:
         ):
             seen = {}  # all is told already; a version that upkeep moved on is no news
         done = {**{name: commit for name, commit in seen.items() if commit}, **commits}
-        self._record(batch, states, done, note)
+        self._record(batch, states, done, note, extended_from)
 
     def record_one(self, name: str, commit: Commit) -> None:
         """Note that one view was replaced. The others keep the batches that they have.
@@ -273,7 +273,7 @@ class Store:
             ConflictError: WH340, as `record`.
         """
         states = {other: table.known for other, table in self.views.items()}
-        self._record(commit.batch, states, {name: commit}, None)
+        self._record(commit.batch, states, {name: commit}, None, commit.extended_from)
 
     def _record(
         self,
@@ -281,6 +281,7 @@ class Store:
         states: Mapping[str, State],
         commits: Mapping[str, Commit],
         note: Note | None,
+        extended_from: int | None,
     ) -> None:
         # Without a line there is no news: upkeep moved a version on, which the next line will say.
         if commits and states != self._recorded:
@@ -291,7 +292,8 @@ class Store:
             note = self.note if note is None else note
             views = {n: [s.version, s.batch, s.extended_from] for n, s in states.items()}
             made = {n: [t.made.version, t.made.id] for n, t in self.views.items() if t.made}
-            mark = Mark(Kind.RECORD, batch, {"views": views, "made": made, "note": note})
+            told = {"views": views, "made": made, "note": note}
+            mark = Mark(Kind.RECORD, batch, told, extended_from=extended_from)
             frame = _lines_frame(self._journal.spark, lines)
             try:
                 self._version = self._journal.note(frame, self._version, mark).version

@@ -9,7 +9,7 @@ Real columns only: any other tool can read the table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from warehouse.columns import check_columns, misfits_of, quoted
@@ -194,7 +194,7 @@ class ViewTable:
         try:
             return self.state()
         except ForeignWriteError:
-            return State(self.newest(), self._known.batch)
+            return replace(self._known, version=self.newest())
         except MissingTableError:
             return self._known
 
@@ -256,17 +256,24 @@ class ViewTable:
         return self._done(entry)
 
     def replace(
-        self, expected: int, batch: int, rows: DataFrame, info: Mapping[str, object]
+        self,
+        expected: int,
+        batch: int,
+        rows: DataFrame,
+        info: Mapping[str, object],
+        *,
+        extended_from: int | None = None,
     ) -> Commit:
         """Put these rows in the place of all others in one commit: a load, or a repair.
 
         Args:
             expected: the newest version when the rows were computed.
             batch: the last batch that the rows include.
+            extended_from: that batch's own number, if it was extended to `batch`.
         Raises:
             ConflictError: WH340, if somebody else committed since `expected`.
         """
-        mark = Mark(Kind.LOAD, batch, info)
+        mark = Mark(Kind.LOAD, batch, info, extended_from=extended_from)
         return self._done(self._table.overwrite(self._fitting(rows), expected, mark))
 
     def remake(self) -> None:

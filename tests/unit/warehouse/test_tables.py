@@ -22,7 +22,7 @@ from warehouse.tables import (
     place_of,
 )
 from warehouse.tables.errors import kind_of, reason_of
-from warehouse.tables.guarded import Entry
+from warehouse.tables.guarded import Entry, GuardedTable
 from warehouse.tables.marks import Kind, Mark
 from warehouse.tables.store import view_path
 
@@ -103,6 +103,17 @@ def test_a_mark_comes_back():
 )
 def test_what_is_no_mark_is_somebody_elses(text):
     assert Mark.parse(text) is None
+
+
+@pytest.mark.parametrize("kind", [Kind.BATCH, Kind.RECORD])
+def test_a_batch_that_was_extended_is_applied_again_under_its_own_number(kind):
+    """Whoever has the changes of batch 7 would otherwise give them as batch 8."""
+    mark = Mark(kind, 8, extended_from=7)
+    error = GuardedTable(None, "somewhere", "view `sales`")._conflict(41, mark)
+    assert error.batch == 7
+    assert "batch 7" in str(error).lower()
+    assert "number=7`" in str(error)
+    assert "8" not in str(error)
 
 
 @pytest.mark.parametrize(
