@@ -131,6 +131,8 @@ class LiveIndex(RowIndex):
             self._forget()
         if not self._keys and not self._values:
             return
+        if not removed and not added:  # or nothing would ever bound the backlog
+            return
         self._backlog.append(_Change(removed, added, same, answered))
         self._behind += len(removed) + len(added)
         if self._behind > len(self._live):  # reading the view anew is less work than catching up

@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import islice
 from typing import Final
 
+from cq.partition import partition
+from cq.roles import roles
 from cq.types import Row
 from lookups.batch import Batch, read_batch, read_change, read_runs
 from lookups.decide import decide_admitted
@@ -97,6 +99,7 @@ class Maintainer:
         names = view.query.by_name
         self._same = {name: same_columns(view.query, name) for name in names}
         self._answered = {name: answered_by(view.plan(name, "insert")) for name in names}
+        self._one_need = {name for name in names if _has_one_need(view.plan(name, "insert"))}
         self._asked: set[tuple[tuple[int, ...], Row]] = set()
         self._asked_again: set[str] = set()
 
@@ -111,7 +114,9 @@ class Maintainer:
         return dict(self._payoffs)
 
     def sentences(self) -> list[str]:
-        """For a report: for which relations lookups are on or off, and why."""
+        """For a report: for which relations lookups are on or off, and why; only where it adapts."""
+        if self._lookups is not Lookups.ADAPT:
+            return []
         return [record.sentence(name) for name, record in sorted(self._payoffs.items())]
 
     def apply(self, changes: Iterable[object]) -> Effect:
@@ -137,11 +142,14 @@ class Maintainer:
         """Apply changes one by one, each as a batch of its own; where each of them ended.
 
         A deletion with an insertion of the same key right behind it is an UPDATE, and one batch:
-        between the two, what references the row would reference nothing.
+        between the two, what references the row would reference nothing. Declared keys and foreign
+        keys must hold after each of these batches, so the two must be in one call, next to each
+        other; where changes come in another order, `apply` takes them as one batch.
 
         The lookups of a change that comes alone are those of its plan, so the batch rule is left to
         the changes that miss. Changes are read ahead, up to `AHEAD` of them, and the source answers
-        as of the change that asks: where it moves on with the changes, follow them one by one.
+        as of the change that asks: where it moves on with the changes, follow them one by one, and
+        an UPDATE as one.
 
         Raises:
             InputError: as `apply` does. The changes before the one at fault are applied, but for
@@ -239,7 +247,7 @@ class Maintainer:
 
         If all that it misses is one group, the batch rule would look in vain for the same again.
         """
-        is_skipped = is_skipped or (plan.action == "insert" and _has_one_need(plan))
+        is_skipped = is_skipped or (plan.action == "insert" and plan.relation in self._one_need)
         one = {plan.relation: (row,)}
         batch = Batch(one, {}) if plan.action == "insert" else Batch({}, one)
         skipped = (plan.relation,) if is_skipped else ()
@@ -320,7 +328,13 @@ def _is_update(deletion: Plan, old: Row, plan: Plan, new: Row) -> bool:
 
 
 def _has_one_need(plan: Plan) -> bool:
+    """Whether all that an insertion can miss is one group.
+
+    One lookup may stand for several groups: it finds one row that shows them all, where the batch
+    rule may find each of them in another row.
+    """
     if len(plan.steps) != 1:
         return False
-    vsm = plan.steps[0].vsm
-    return vsm is not None and len(vsm.needs) == 1
+    vsm, query, role = plan.steps[0].vsm, plan.query, roles(plan.query, plan.steps[0].subgoal)
+    groups = partition(query, role.rest, role.tests, query.variables[role.updated])
+    return vsm is not None and len(vsm.needs) == len(groups) == 1

@@ -147,3 +147,11 @@ def test_a_row_comes_once_and_goes_once() -> None:
 def test_rows_of_another_width_than_the_view() -> None:
     with pytest.raises(InputError):
         LiveIndex([(1, 2)], 3)
+
+
+def test_changes_that_change_nothing_leave_nothing_behind() -> None:
+    live = LiveIndex([(0, 0, 0)], 3)
+    assert live.has((0,), (0,))  # there is an index that could fall behind
+    for _ in range(3):
+        live.update(frozenset(), frozenset())
+    assert not live._backlog

@@ -243,3 +243,25 @@ def test_a_source_that_fails_leaves_the_view_as_it_was() -> None:
     with pytest.raises(ConnectionError):
         maintained.apply(insert((1, 1, 2), (1, 2, 2)))
     assert maintained.rows == {(1, 1, 10)}
+
+
+def test_of_groups_that_one_lookup_stands_for_each_is_looked_up() -> None:
+    """No row shows (1, 3), but one shows what 1 has: only the other group is asked for."""
+    view = selfmaint.parse("v(X, Y, A, B) :- r(X, Y), s(X, A), t(X, Y, B).").view("v")
+    asked: list[Question] = []
+
+    def source(question: Question) -> Iterable[Row]:
+        asked.append(question)
+        return [(1, 3, 30)]
+
+    maintained = Maintainer(view, source, [(1, 2, 10, 20)], lookups="always")
+    maintained.follow(insert((1, 3)))
+    assert [question.subgoals for question in asked] == [(2,)]
+    assert maintained.rows == {(1, 2, 10, 20), (1, 3, 10, 30)}
+
+
+@pytest.mark.parametrize("lookups", ["always", "never"])
+def test_what_does_not_adapt_has_nothing_to_say_about_it(lookups: str) -> None:
+    maintained = Maintainer(VIEW, Source(), lookups=lookups)
+    maintained.follow(insert((1, 7, 1)))
+    assert maintained.sentences() == []
