@@ -114,7 +114,7 @@ class Maintainer:
         return dict(self._payoffs)
 
     def sentences(self) -> list[str]:
-        """For a report: for which relations lookups are on or off, and why; only where it adapts."""
+        """For a report: for which relations lookups are on or off, and why, if it adapts."""
         if self._lookups is not Lookups.ADAPT:
             return []
         return [record.sentence(name) for name, record in sorted(self._payoffs.items())]

@@ -48,12 +48,14 @@ class Changes:
     Args:
         frame: `id`, unique and always the same for the same row, `insert`, and the relation's
             columns in their declared order as `c0`, `c1`, ...
+        is_named: known to have no NULL in a declared key.
     """
 
     relation: str
     frame: DataFrame
     inserts: int
     deletes: int
+    is_named: bool = False
 
 
 def checked(
@@ -84,8 +86,8 @@ def checked(
     for name in kept:
         _check_counts(relations[name], counts[name])
     found = (
-        Changes(name, frame.drop("known"), counts[name]["inserts"], counts[name]["deletes"])
-        for name, frame in kept.items()
+        Changes(name, kept[name].drop("known"), count["inserts"], count["deletes"], is_named=True)
+        for name, count in counts.items()
     )
     return {changes.relation: changes for changes in found if changes.inserts or changes.deletes}
 

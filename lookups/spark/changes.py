@@ -16,6 +16,7 @@ class Changes(Protocol):
             same row, whether it is an insertion, and the row's values in the order of the
             relation's columns.
         inserts, deletes: how many there are of each.
+        is_named: known to have no NULL in a declared key.
     """
 
     @property
@@ -24,6 +25,8 @@ class Changes(Protocol):
     def inserts(self) -> int: ...
     @property
     def deletes(self) -> int: ...
+    @property
+    def is_named(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,11 @@ class Kinds:
 
     inserts: bool
     deletes: bool
+    are_named: bool
 
     @classmethod
     def of(cls, changes: Changes) -> Kinds:
-        return cls(changes.inserts > 0, changes.deletes > 0)
+        return cls(changes.inserts > 0, changes.deletes > 0, changes.is_named)
 
     @property
     def both(self) -> bool:

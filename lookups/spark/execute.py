@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pyspark.sql import DataFrame
@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType
 from cq.query import Query
 from cq.syntax import Var
 from lookups.emit import emit_step
-from lookups.plan import ACTIONS, Rule, Step
+from lookups.plan import ACTIONS, Action, Rule, Step
 from lookups.spark.bindings import Case, cases, resolutions
 from lookups.spark.chances import Piece, Pieces, is_left
 from lookups.spark.changes import Changes, Kinds, rows_of
@@ -178,7 +178,7 @@ class _Run:
         for subgoal in self.order:
             kinds = Kinds.of(self.changes[self.relation(subgoal)])
             insert, delete = (
-                self.probes(emit_step(self.query, subgoal, action), is_there)
+                self.probes(self.step(subgoal, action, kinds), is_there)
                 for action, is_there in zip(ACTIONS, (kinds.inserts, kinds.deletes), strict=True)
             )
             steps = resolutions(self.query, subgoal, rows) if kinds.inserts else ()
@@ -191,6 +191,11 @@ class _Run:
                     (case, pieces.of(case.group, is_skipped=insert.is_skipped)) for case in found
                 )
         self.pieces = pieces.all()
+
+    def step(self, subgoal: int, action: Action, kinds: Kinds) -> Step:
+        step = emit_step(self.query, subgoal, action)
+        # The lookup for rows with NULL in their key, if there are any.
+        return replace(step, nameless=None) if kinds.are_named else step
 
     def probes(self, step: Step, is_taken: bool) -> Probes:
         if not is_taken:

@@ -264,7 +264,9 @@ def changes_of(spark: SparkSession, query: Query, changes: Sequence[Change]) -> 
         ]
         frame = frame_of(spark, rows, [ColumnType("long"), ColumnType("boolean"), *columns], "c")
         inserts = sum(is_insert for _, is_insert, *_ in rows)
-        found[name] = Changes(name, frame, inserts, len(rows) - inserts)
+        keys = {2 + i for key in query.by_name[name].keys for i in key}
+        is_named = not any(row[i] is None for row in rows for i in keys)
+        found[name] = Changes(name, frame, inserts, len(rows) - inserts, is_named)
     return found
 
 
