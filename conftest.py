@@ -29,7 +29,7 @@ settings.register_profile(
 )
 BASE = settings.get_profile("base")
 settings.register_profile("dev", BASE, max_examples=50)
-settings.register_profile("ci", BASE, max_examples=200, derandomize=True)
+settings.register_profile("ci", BASE, max_examples=100, derandomize=True)
 settings.register_profile("nightly", BASE, max_examples=5000)
 
 PROFILES = ("dev", "ci", "nightly")

@@ -179,26 +179,25 @@ def net(names: Names, gone: DataFrame | None, come: DataFrame | None) -> DataFra
 def can_be_stuck(changed: Changed, subgoals: Mapping[int, Changed]) -> bool:
     """Whether a missed deletion of a child could keep a parent's key alive in the settled view."""
     return changed.kinds.deletes and any(
-        child.subgoal in subgoals and _can_miss(subgoals[child.subgoal], subgoals)
+        child.subgoal in subgoals and _can_miss(subgoals[child.subgoal])
         for child in changed.delete.step.children
     )
 
 
-def _can_miss(changed: Changed, subgoals: Mapping[int, Changed]) -> bool:
+def _can_miss(changed: Changed) -> bool:
     """Whether a deletion of this subgoal could miss; by its step, before anything is decided.
 
     With all that matters exposed none does. One by an exposed key may, if NULL stands in the key,
-    or if another row has taken the key by then. That row is an inserted one which makes a key come
-    that children refer to: not this key or a part of it, since the deletion keeps that from being
-    new. Or it cancels out with a deleted row, which then has the same key: it is this one.
+    or if another row has taken the key by then. That row is an inserted one, and if every key that
+    children refer to is part of the exposed one, the two are an UPDATE: neither makes a key come or
+    go, so the deletion is decided before the insertion.
     """
     step, kinds = changed.delete.step, changed.kinds
     if not kinds.deletes or step.rule is Rule.DELETE_EXPOSED:
         return False
     if step.rule is Rule.DELETE_HIDDEN or not kinds.are_named:
         return True
-    can_be_taken = any(not set(key) <= set(step.key) for key in child_keys(step))
-    return (kinds.inserts and can_be_taken) or can_be_stuck(changed, subgoals)
+    return kinds.inserts and any(not set(key) <= set(step.key) for key in child_keys(step))
 
 
 def stuck(

@@ -279,6 +279,36 @@ BY_HAND: Mapping[str, Scenario] = {
         },
         deletes={"g": [(1, 5)], "p": [(1, 1)], "c": [(1, 1)]},
     ),
+    "a child with NULL in its key keeps its parent alive": scenario(
+        """
+        .decl p(b: long, x: long) key(b)
+        .decl c(k: long, b: long) key(k) references p(b)
+        v(K, X) :- p(B, X), c(K, B).
+        """,
+        {"p": [(1, 5), (2, 6)], "c": [(None, 1), (2, 2)]},
+        deletes={"p": [(1, 5), (2, 6)], "c": [(None, 1), (2, 2)]},
+    ),
+    "a child whose key is taken keeps its parent alive": scenario(
+        """
+        .decl p(b: long, x: long) key(b)
+        .decl c(k: long, j: long, b: long) key(k) key(j) references p(b)
+        .decl d(i: long, j: long) key(i) references c(j)
+        v(K, X) :- p(B, X), c(K, J, B), d(I, J).
+        """,
+        {"p": [(1, 5), (2, 5), (3, 6)], "c": [(1, 1, 1)], "d": [(1, 1)]},
+        deletes={"p": [(1, 5)], "c": [(1, 1, 1)]},
+        inserts={"c": [(1, 2, 2), (2, 1, 3)]},
+    ),
+    "a child that is updated keeps nothing alive": scenario(
+        """
+        .decl p(b: long, x: long) key(b)
+        .decl c(k: long, b: long) key(k) references p(b)
+        v(K, X) :- p(B, X), c(K, B).
+        """,
+        {"p": [(1, 5), (2, 6)], "c": [(1, 1), (2, 1)]},
+        deletes={"p": [(1, 5)], "c": [(1, 1), (2, 1)]},
+        inserts={"c": [(1, 2)]},
+    ),
     "two insertions add one row": scenario(
         ".decl r(x: long, z: long, h: long)  .decl s(x: long)  v(X, Z) :- r(X, Z, H), s(X).",
         {"r": [(5, 1, 0)], "s": [(5,)]},
@@ -407,7 +437,7 @@ def named(checks: Mapping[str, Check], *, quick: int = 1) -> pytest.MarkDecorato
 
 
 class TestSmallBatches:
-    @named(programs(check, PROGRAMS), quick=3)
+    @named(programs(check, PROGRAMS), quick=6)
     def test_packed(self, outcome: Future[None]) -> None:
         outcome.result()
 
@@ -415,17 +445,17 @@ class TestSmallBatches:
     def test_by_hand(self, outcome: Future[None]) -> None:
         outcome.result()
 
-    @named(programs(check_halves, {f.name: (11,) for f in FLAVOURS[:13:6]}), quick=3)
+    @named(programs(check_halves, {f.name: (11,) for f in FLAVOURS[:13:6]}), quick=6)
     def test_of_one_kind(self, outcome: Future[None]) -> None:
         """What a batch does not have is not planned for. Foreign keys tie the kinds together."""
         outcome.result()
 
-    @named(programs(check_slices, {f.name: (7,) for f in FLAVOURS[::6]}), quick=3)
+    @named(programs(check_slices, {f.name: (7,) for f in FLAVOURS[::6]}), quick=6)
     def test_by_slices(self, outcome: Future[None]) -> None:
         """A source that knows only rows of the view gives the same view, with no other question."""
         outcome.result()
 
-    @named(programs(check_skipped, {f.name: (5,) for f in FLAVOURS[::4]}), quick=3)
+    @named(programs(check_skipped, {f.name: (5,) for f in FLAVOURS[::4]}), quick=6)
     def test_skipped(self, outcome: Future[None]) -> None:
         """Insertions that are not looked up miss; the view comes out the same."""
         outcome.result()

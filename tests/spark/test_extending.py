@@ -125,44 +125,49 @@ def dying_at(monkeypatch: pytest.MonkeyPatch, view: str) -> Iterator[None]:
             yield
 
 
-def test_a_batch_is_extended(shop: Shop) -> None:
-    """By one version and by two, with changes that bear upon it in different ways."""
+LIVES: dict[str, list[dict[str, list[tuple[object, ...]]]]] = {
+    # Of what the batch inserts a row goes, one is changed, and one has its product changed; rows
+    # are added, also of a relation that the batch does not have.
+    "changed": [
+        {"orders": [("+", 10, 11), ("+", 11, 12), ("+", 12, 13), ("+", 13, 14), ("-", 1, 1)]},
+        {
+            "orders": [("-", 11, 12), ("-", 12, 13), ("+", 12, 1), ("+", 14, 15)],
+            "products": [("-", 14, "product 14"), ("+", 14, "new"), ("+", 70, "newer")],
+        },
+    ],
+    # What it inserts goes and comes, what it deletes comes, and what it asks for goes.
+    "undone": [
+        {"orders": [("+", 20, 16), ("+", 21, 17), ("-", 2, 2)]},
+        {"orders": [("-", 20, 16)], "products": [("-", 17, "product 17")]},
+        {"orders": [("+", 20, 16), ("+", 2, 2)]},
+    ],
+    # Nothing of it is left: it has cost a question all the same.
+    "gone": [{"orders": [("+", 30, 18)]}, {"orders": [("-", 30, 18)]}],
+}
+
+
+@pytest.mark.parametrize(
+    "life",
+    ["changed", *(pytest.param(name, marks=pytest.mark.slow) for name in ("undone", "gone"))],
+)
+def test_a_batch_is_extended(shop: Shop, life: str) -> None:
+    """By one version or by two, with changes that bear upon it in different ways."""
     warehouse = shop.open()
     warehouse.load()
-    lives: list[list[dict[str, list[tuple[object, ...]]]]] = [
-        # Of what the batch inserts a row goes, one is changed, and one has its product changed;
-        # rows are added, also of a relation that the batch does not have.
-        [
-            {"orders": [("+", 10, 11), ("+", 11, 12), ("+", 12, 13), ("+", 13, 14), ("-", 1, 1)]},
-            {
-                "orders": [("-", 11, 12), ("-", 12, 13), ("+", 12, 1), ("+", 14, 15)],
-                "products": [("-", 14, "product 14"), ("+", 14, "new"), ("+", 70, "newer")],
-            },
-        ],
-        # What it inserts goes and comes, what it deletes comes, and what it asks for goes.
-        [
-            {"orders": [("+", 20, 16), ("+", 21, 17), ("-", 2, 2)]},
-            {"orders": [("-", 20, 16)], "products": [("-", 17, "product 17")]},
-            {"orders": [("+", 20, 16), ("+", 2, 2)]},
-        ],
-        # Nothing of it is left: it has cost a question all the same.
-        [{"orders": [("+", 30, 18)]}, {"orders": [("-", 30, 18)]}],
-    ]
-    for life in lives:
-        asked = shop.source.questions
-        number, *_, last = [shop.move(**changes) for changes in life]
-        report = warehouse.apply(shop.log[number], number)
-        assert report.batch == last
-        asked = shop.source.questions - asked
-        assert asked > 0
-        assert sum(view.cost.questions for view in report.views) == asked
-        note = f"batch {number} was extended to batch {last}: the source answered as of it"
-        assert all(note in view.notes for view in report.views)
-        # Should the journal be late, this is the number to give again.
-        (record,) = warehouse._store._journal.last(1)
-        assert record.mark is not None
-        assert (record.mark.number, record.mark.batch) == (number, last)
-        shop.check(warehouse)
+    asked = shop.source.questions
+    number, *_, last = [shop.move(**changes) for changes in LIVES[life]]
+    report = warehouse.apply(shop.log[number], number)
+    assert report.batch == last
+    asked = shop.source.questions - asked
+    assert asked > 0
+    assert sum(view.cost.questions for view in report.views) == asked
+    note = f"batch {number} was extended to batch {last}: the source answered as of it"
+    assert all(note in view.notes for view in report.views)
+    # Should the journal be late, this is the number to give again.
+    (record,) = warehouse._store._journal.last(1)
+    assert record.mark is not None
+    assert (record.mark.number, record.mark.batch) == (number, last)
+    shop.check(warehouse)
 
 
 @pytest.mark.slow

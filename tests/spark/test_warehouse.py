@@ -439,12 +439,16 @@ def test_reports_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "sizes", [(10, 1_000), pytest.param((10, 1_000, 100_000), marks=pytest.mark.slow)]
+)
 def test_the_number_of_jobs_does_not_depend_on_the_size(
     spark: SparkSession,
     tmp_path: Path,
     count_jobs: Callable[[], AbstractContextManager[Jobs]],
+    sizes: tuple[int, ...],
 ) -> None:
-    """10, 1,000 and 100,000 changes of the same kind: misses, updates, plain insertions."""
+    """So many changes of the same kind, of which half are asked for and half decided here."""
     from pyspark.sql import functions as sf
 
     text = """
@@ -464,7 +468,7 @@ def test_the_number_of_jobs_does_not_depend_on_the_size(
     warehouse = Warehouse.open(spark, str(tmp_path), program, source=source, lookups="always")
     warehouse.load()
     start, counts = 1_000_000, []
-    for size in (10, 1_000, 100_000):
+    for size in sizes:
         rows = spark.range(start, start + size)
         inserts = rows.select(
             sf.col("id").alias("a"),
@@ -587,6 +591,7 @@ def test_frames_of_another_session(shop: Shop) -> None:
     shop.check()
 
 
+@pytest.mark.slow
 def test_insertions_of_which_the_view_shows_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Whether their rows are there is looked up when the source has told them, and only these."""
     program = selfmaint.parse(
