@@ -205,11 +205,11 @@ def require_version(answer: Answer, version: int, view: str) -> None:
 def side_by_side(spark: SparkSession, work: Callable[[A], B], items: Sequence[A]) -> list[B]:
     """What `work` makes of each item; the first error of one, when all have ended.
 
-    It runs with the caller's job group and tags.
+    Each begins with the caller's job group and tags, and with a copy of its own: what PySpark wraps
+    shares one set of them among all threads that run it, and what one sets, all have.
     """
     from pyspark import inheritable_thread_target
 
-    inheriting = inheritable_thread_target(spark)(work)
     with ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="selfmaint") as pool:
-        futures = [pool.submit(inheriting, item) for item in items]
+        futures = [pool.submit(inheritable_thread_target(spark)(work), item) for item in items]
     return [future.result() for future in futures]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from cq.dependencies import telling_columns
 from cq.printer import print_rule
 from cq.query import Query
 from cq.syntax import Const, Var
@@ -58,7 +59,8 @@ def view_spec(view: View) -> ViewSpec:
         (column, spark_type(_column_type(term, kind)))
         for column, term, kind in zip(names, query.head, types, strict=True)
     ]
-    return ViewSpec(view.name, print_rule(view.normal.rule()), tuple(columns))
+    telling = tuple(names[i] for i in telling_columns(view.query))
+    return ViewSpec(view.name, print_rule(view.normal.rule()), tuple(columns), telling)
 
 
 def _column_type(term: object, declared: Type) -> Type:

@@ -191,11 +191,12 @@ class Recomputed(Plan):
         self, name: str, spark: SparkSession, folder: Path, program: Program, source: DeltaSource
     ) -> None:
         super().__init__(name, spark, folder, program, source)
+        specs = [view_spec(program.view(view)) for view in program.views]
         self.tables = {
-            view: ViewTable.create(
-                spark, str(folder / view), view, view_spec(program.view(view)).columns
+            spec.name: ViewTable.create(
+                spark, str(folder / spec.name), spec.name, spec.columns, telling=spec.telling
             )
-            for view in program.views
+            for spec in specs
         }
 
     def load(self) -> None:

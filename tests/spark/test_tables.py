@@ -42,6 +42,7 @@ from warehouse.tables import (
     ViewTable,
 )
 from warehouse.tables.guarded import GuardedTable
+from warehouse.tables.merging import MOST_SLOTS
 from warehouse.tables.store import view_path
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def test_jobs_do_not_depend_on_the_size(
             "append": 3,  # the fence, the write, the look at its commit
             "state": 0,
             "nothing": 0,
-            "merge": 15,  # four fewer if no file keeps a row
+            "merge": 16,  # four fewer if no file keeps a row
             "state of somebody else's object": 1,
             "replace": 4,
         }, size
@@ -221,6 +222,37 @@ def test_every_type_and_null_goes_in_and_comes_out(spark: SparkSession, path: st
     table.commit(2, 2, inserts=None, deletes=spark.createDataFrame(rows[1::2], schema), info={})
     expect([tuple(pair[1] for pair in values)])
     assert table.read().schema == schema
+
+
+@pytest.mark.parametrize("most", [MOST_SLOTS, 2], ids=["hashed", "too many to hash"])
+@pytest.mark.parametrize("telling", [(), ("select",)], ids=["all", "one"])
+def test_only_rows_that_are_equal_in_all_columns_go(
+    spark: SparkSession,
+    path: str,
+    telling: tuple[str, ...],
+    most: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where a column that tells rows apart does not."""
+    monkeypatch.setattr("warehouse.tables.merging.MOST_SLOTS", most)
+    table = ViewTable.create(spark, path, "v", COLUMNS, telling=telling)
+    rows: list[Row] = [(n, text) for n in (1, 2, 3, None) for text in ("a", "b", None)]
+    table.commit(0, 0, inserts=frame(spark, rows), deletes=None, info={})
+    gone: list[Row] = [(1, "a"), (2, None), (None, "b"), (None, None)]
+    table.commit(1, 1, inserts=frame(spark, [(1, "c")]), deletes=frame(spark, gone), info={})
+    assert rows_of(table) == sorted([(1, "c"), *(r for r in rows if r not in gone)], key=repr)
+
+
+def test_zeros_are_equal_whatever_their_sign(spark: SparkSession, path: str) -> None:
+    columns = (("x", types.DoubleType()), ("y", types.LongType()))
+    for telling in ((), ("x",)):
+        table = ViewTable.create(spark, f"{path} {telling}", "v", columns, telling=telling)
+        schema = table.columns
+        stored = spark.createDataFrame([(0.0, 1), (-0.0, 2), (0.5, 1)], schema)
+        table.commit(0, 0, inserts=stored, deletes=None, info={})
+        gone = spark.createDataFrame([(-0.0, 1), (0.0, 2)], schema)
+        table.commit(1, 1, inserts=None, deletes=gone, info={})
+        assert rows_of(table) == [(0.5, 1)]
 
 
 PROGRAM = Program(

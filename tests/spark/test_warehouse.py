@@ -18,6 +18,7 @@ import pytest
 
 import selfmaint
 from examples import first_warehouse
+from selfmaint.deciding import side_by_side
 from selfmaint.errors import RuntimeStateError
 from selfmaint.measure import JOB_GROUP
 from selfmaint.warehouse import Warehouse
@@ -304,6 +305,22 @@ def test_views_are_decided_side_by_side(spark: SparkSession, tmp_path: Path) -> 
     assert [view.cost.questions for view in report.views] == [1, 1]
     assert [tuple(row) for row in warehouse.view("first").read().collect()] == [(0, 2)]
     assert [tuple(row) for row in warehouse.view("second").read().collect()] == [(1, 2)]
+
+
+def test_views_that_are_decided_side_by_side_share_no_tags(spark: SparkSession) -> None:
+    """A question of one view that takes too long is stopped by its tag; other views go on."""
+    meeting = Barrier(2)
+
+    def tagged(name: str) -> set[str]:
+        spark.addTag(name)
+        meeting.wait()
+        try:
+            return {tag for tag in spark.getTags() if tag in ("one", "two")}
+        finally:
+            meeting.wait()
+            spark.removeTag(name)
+
+    assert side_by_side(spark, tagged, ["one", "two"]) == [{"one"}, {"two"}]
 
 
 def test_a_view_that_somebody_else_wrote_to_is_refused_and_repaired(shop: Shop) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from cq.dependencies import determined
 from cq.query import Query
 from cq.syntax import Atom, Comparison, Const, Var, variables_of
 from warehouse.columns import spark_type
@@ -186,21 +187,9 @@ def is_set(join: Join) -> bool:
         ...  for head, more in (("A, C", ", A > 0"), ("B, C", ""), ("A", ", A > 0"), ("A, C", ""))]
         [True, False, True, False]
     """
-    known = {*join.bound, *join.wanted}
-    left = list(join.subgoals)
-    while determined := [i for i in left if _is_determined(join.query, i, known)]:
-        known.update(var for i in determined for var in join.query.variables[i])
-        left = [i for i in left if i not in determined]
-    return not left
-
-
-def _is_determined(query: Query, subgoal: int, known: set[Var]) -> bool:
-    atom = query.atoms[subgoal]
-    if known.issuperset(query.variables[subgoal]):
-        return True
-    strict = known & query.non_null
-    keys = query.by_name[atom.predicate].keys
-    return any(all(isinstance(t := atom.terms[i], Const) or t in strict for i in k) for k in keys)
+    query, subgoals = join.query, join.subgoals
+    everything = determined(query, {*join.bound, *join.wanted}, subgoals)
+    return all(everything.issuperset(query.variables[i]) for i in subgoals)
 
 
 def joined_on(

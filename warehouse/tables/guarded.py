@@ -43,6 +43,7 @@ from warehouse.tables.errors import (
 )
 from warehouse.tables.log import commit_info, is_last_commit
 from warehouse.tables.marks import Kind, Mark
+from warehouse.tables.merging import merge_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -231,32 +232,26 @@ class GuardedTable:
         return self._write(expected, mark, overwrite)
 
     def merge(
-        self, inserts: DataFrame | None, deletes: DataFrame, expected: int, mark: Mark
+        self,
+        inserts: DataFrame | None,
+        deletes: DataFrame,
+        expected: int,
+        mark: Mark,
+        *,
+        telling: Sequence[str] = (),
     ) -> Entry:
-        """Delete and insert whole rows in one commit; rows compare null-safely."""
-        from pyspark.sql.functions import col, lit
+        """Delete and insert whole rows in one commit; rows compare null-safely.
 
-        names = deletes.columns
-
-        def source(frame: DataFrame, is_deletion: bool) -> DataFrame:
-            rows = frame.toDF(*(_source_column(i) for i in range(len(names))))
-            return rows.select(lit(is_deletion).alias(_IS_DELETION), "*")
-
-        rows = source(deletes, True)
-        if inserts is not None:
-            rows = rows.unionAll(source(inserts.select(*map(quoted, names)), False))
-        is_deletion = col(quoted(_IS_DELETION))
-        theirs = [col(quoted(_source_column(i))) for i in range(len(names))]
-        # An insertion matches no row, whatever the view holds: it goes in as it is.
-        matches = is_deletion
-        for name, value in zip(names, theirs, strict=True):
-            matches = matches & col(quoted(name)).eqNullSafe(value)
+        Args:
+            telling: columns that tell most rows apart, if any are known: for speed.
+        """
 
         def merge(carried: Mapping[str, str]) -> None:
-            writer = rows.mergeInto(self.identifier, matches).whenMatched().delete()
+            merging = merge_of(inserts, deletes, telling)
+            writer = merging.rows.mergeInto(self.identifier, merging.matches)
+            writer = writer.whenMatched().delete()
             if inserts is not None:
-                values = dict(zip(map(quoted, names), theirs, strict=True))
-                writer = writer.whenNotMatched(~is_deletion).insert(values)
+                writer = writer.whenNotMatched(merging.is_insertion).insert(dict(merging.values))
             with carrying(self.spark, carried):  # a MERGE takes no options
                 writer.merge()
 
@@ -438,13 +433,6 @@ _PROBLEMS: Final[dict[type[TableError], tuple[str, tuple[str, ...]]]] = {
     ),
     ConflictError: ("is being written to by somebody else", ("try again",)),
 }
-
-# No table has a column with a space in its name, so these are never mistaken for one.
-_IS_DELETION: Final = "is deletion"
-
-
-def _source_column(place: int) -> str:
-    return f"column {place}"
 
 
 def _not_applied(mark: Mark) -> str:

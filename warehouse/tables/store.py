@@ -48,11 +48,16 @@ FROM_A_COPY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ViewSpec:
-    """A view as its table must be."""
+    """A view as its table must be.
+
+    Args:
+        telling: columns that tell rows apart, as far as is known; see `ViewTable.create`.
+    """
 
     name: str
     definition: str
     columns: tuple[tuple[str, DataType], ...]
+    telling: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +140,19 @@ class Store:
                     view.columns,
                     last.states.get(view.name, State(0, None)),
                     last.made.get(view.name),
+                    telling=view.telling,
                 )
                 for view in program.views
             }
             return cls(journal, last, tables)
         tables = {
-            view.name: ViewTable.create(spark, view_path(path, view.name), view.name, view.columns)
+            view.name: ViewTable.create(
+                spark,
+                view_path(path, view.name),
+                view.name,
+                view.columns,
+                telling=view.telling,
+            )
             for view in program.views
         }
         if not _exists(journal):

@@ -83,10 +83,16 @@ class ViewTable:
     """
 
     def __init__(
-        self, table: GuardedTable, columns: StructType, known: State, made: Made | None = None
+        self,
+        table: GuardedTable,
+        columns: StructType,
+        known: State,
+        made: Made | None = None,
+        telling: Sequence[str] = (),
     ) -> None:
         self._table = table
         self._columns = columns
+        self._telling = telling
         self._known = known
         self._made = made
         self._is_compared = made is None
@@ -94,17 +100,26 @@ class ViewTable:
 
     @classmethod
     def create(
-        cls, spark: SparkSession, path: str, name: str, columns: Sequence[tuple[str, DataType]]
+        cls,
+        spark: SparkSession,
+        path: str,
+        name: str,
+        columns: Sequence[tuple[str, DataType]],
+        *,
+        telling: Sequence[str] = (),
     ) -> ViewTable:
         """An empty table; one that an interrupted creation left behind is taken over.
 
+        Args:
+            telling: columns that tell most rows apart, such as a key. With them a MERGE finds the
+                rows to delete sooner; it compares all columns in any case.
         Raises:
             StrangeTableError: WH347, if there is another table already.
         """
         table, schema = _table_of(spark, path, name, columns)
         if not _is_left_behind(table, schema):
             table.create(spark.createDataFrame([], schema))
-        return cls(table, schema, State(0, None))
+        return cls(table, schema, State(0, None), telling=telling)
 
     @classmethod
     def open(
@@ -115,14 +130,17 @@ class ViewTable:
         columns: Sequence[tuple[str, DataType]],
         known: State,
         made: Made | None = None,
+        *,
+        telling: Sequence[str] = (),
     ) -> ViewTable:
         """The table as it is; `state` says whether it can be used.
 
         Args:
             known: a state that was verified before; version 0 if there is none.
             made: the last commit of ours at that time.
+            telling: as in `create`.
         """
-        return cls(*_table_of(spark, path, name, columns), known, made)
+        return cls(*_table_of(spark, path, name, columns), known, made, telling)
 
     @property
     def name(self) -> str:
@@ -252,7 +270,8 @@ class ViewTable:
             entry = self._table.append(self._fitting(inserts), expected, mark)
         else:
             more = None if inserts is None else self._fitting(inserts)
-            entry = self._table.merge(more, self._fitting(deletes), expected, mark)
+            gone = self._fitting(deletes)
+            entry = self._table.merge(more, gone, expected, mark, telling=self._telling)
         return self._done(entry)
 
     def replace(

@@ -1,0 +1,102 @@
+"""A MERGE that deletes and inserts whole rows.
+
+Delta reads a table twice for a MERGE: to find the files that hold rows to delete, and to join their
+rows with the source once more, where it shuffles and sorts them, all columns of all rows, however
+few are to go. A condition on the table's rows alone spares most of that. So the rows to delete are
+hashed, and only rows with one of their hashes take part. This is for speed: rows match if all their
+columns are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from warehouse.columns import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+# No table has a column with a space in its name, so these are never mistaken for one.
+_IS_DELETION: Final = "is deletion"
+
+
+def _source_column(place: int) -> str:
+    return f"column {place}"
+
+
+SLOTS: Final = 2**16
+"""Values of the hash: a row that stays passes for one to delete with a chance of one in sixteen at
+the worst."""
+
+MOST_SLOTS: Final = 2**12
+"""More are not worth it: Delta notes the condition in the table's log."""
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What `DataFrame.mergeInto` needs.
+
+    Args:
+        rows: the source: rows to delete and rows to insert.
+        matches: whether a row of the table is one to delete. An insertion matches no row, whatever
+            the table holds: it goes in as it is.
+        is_insertion: whether a row of the source is to be inserted.
+        values: the table's columns -> their values in the source.
+    """
+
+    rows: DataFrame
+    matches: Column
+    is_insertion: Column
+    values: Mapping[str, Column]
+
+
+def merge_of(inserts: DataFrame | None, deletes: DataFrame, telling: Sequence[str]) -> Merge:
+    """A MERGE of these rows, which are compared null-safely; one job.
+
+    Args:
+        telling: columns that tell most rows apart; none if that is not known.
+    """
+    from pyspark.sql import functions as sf
+
+    names = deletes.columns
+
+    def source(frame: DataFrame, is_deletion: bool) -> DataFrame:
+        rows = frame.toDF(*(_source_column(i) for i in range(len(names))))
+        return rows.select(sf.lit(is_deletion).alias(_IS_DELETION), "*")
+
+    rows = source(deletes, True)
+    if inserts is not None:
+        rows = rows.unionAll(source(inserts.select(*map(quoted, names)), False))
+    matches = is_deletion = sf.col(quoted(_IS_DELETION))
+    theirs = [sf.col(quoted(_source_column(i))) for i in range(len(names))]
+    for name, value in zip(names, theirs, strict=True):
+        matches = matches & sf.col(quoted(name)).eqNullSafe(value)
+    slots = _slots(deletes, telling or names)
+    if slots is not None:
+        matches = matches & sf.expr(slots)
+        # The first of the two joins needs the rows to delete alone, and they are few.
+        rows = sf.broadcast(rows)
+    values = dict(zip(map(quoted, names), theirs, strict=True))
+    return Merge(rows, matches, ~is_deletion, values)
+
+
+def _slots(rows: DataFrame, columns: Sequence[str]) -> str | None:
+    """Whether a row has the hash of one of these; None if that would not help.
+
+    Its text holds names of columns, as identifiers, and numbers that were computed here.
+    """
+    from pyspark.sql.types import DoubleType, FloatType
+
+    # Of these, equal values need not have the same hash: there are two zeros.
+    hashed = [c for c in columns if not isinstance(rows.schema[c].dataType, DoubleType | FloatType)]
+    if not hashed:
+        return None
+    slot = f"pmod(xxhash64({', '.join(map(quoted, hashed))}), {SLOTS})"
+    slots = rows.selectExpr(f"CAST({slot} AS int) AS slot")
+    (row,) = slots.selectExpr(f"slice(collect_set(slot), 1, {MOST_SLOTS + 1})").collect()
+    numbers = sorted(row[0])
+    if not numbers or len(numbers) > MOST_SLOTS:
+        return None
+    return f"{slot} IN ({', '.join(map(str, numbers))})"
