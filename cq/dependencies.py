@@ -61,7 +61,7 @@ def telling_columns(query: Query) -> tuple[int, ...]:
     """
     kept = sorted(query.columns.values())
     every = range(len(query.atoms))
-    for column in reversed(kept):
+    for column in kept[::-1]:
         others = [var for var, place in query.columns.items() if place in kept and place != column]
         if determined(query, others, every, are_named=True).issuperset(query.columns):
             kept.remove(column)

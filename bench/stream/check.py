@@ -1,8 +1,8 @@
 """Are the views right? Every plan's every view against the recomputed one, after every batch.
 
-Views are compared by their number of rows and by two figures over the hashes of all their columns, for
-all plans and views in one aggregation that shuffles nothing. Views that differ are then compared row by
-row. After the last batch all are.
+Views are compared by their number of rows and by two figures over the hashes of all their columns,
+for all plans and views in one aggregation that shuffles nothing. Views that differ are compared row
+by row then. After the last batch all are.
 """
 
 from __future__ import annotations
@@ -69,8 +69,7 @@ def fingerprints(tables: Mapping[Place, DataFrame]) -> dict[Place, Fingerprint]:
     figures = (sf.count(sf.lit(1)), sf.bit_xor("one"), sf.sum("two"))
     rows = reduce(DataFrame.unionAll, parts).groupBy("plan", "view").agg(*figures).collect()
     found = {
-        (str(plan), str(view)): Fingerprint(*map(int, figures))
-        for plan, view, *figures in rows
+        (str(plan), str(view)): Fingerprint(*map(int, figures)) for plan, view, *figures in rows
     }
     return {place: found.get(place, EMPTY) for place in tables}
 

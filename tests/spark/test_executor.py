@@ -7,6 +7,8 @@ for its check.
 
 from __future__ import annotations
 
+import os
+import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -463,6 +465,24 @@ class TestSmallBatches:
     @named({name: partial(check_skipped, BY_HAND[name]) for name in SKIPPED_BY_HAND})
     def test_skipped_by_hand(self, outcome: Future[None]) -> None:
         outcome.result()
+
+
+NIGHTLY = 16 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 0
+"""New programs of each flavour. A test's name has the seed of its program: add what is found to
+`PROGRAMS`."""
+
+NEW_SEED = random.randrange(100, 10**6)
+
+
+if NIGHTLY:
+
+    @pytest.mark.slow
+    class TestNewPrograms:
+        """Several hundred, each with many batches."""
+
+        @named(programs(check, {f.name: range(NEW_SEED, NEW_SEED + NIGHTLY) for f in FLAVOURS}))
+        def test_packed(self, outcome: Future[None]) -> None:
+            outcome.result()
 
 
 @pytest.fixture(scope="class")

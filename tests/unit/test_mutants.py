@@ -19,7 +19,7 @@ from tests.mutants import (
 )
 
 RULES = {
-    "cq": {"roles", "partition", "selfjoins", "minimize", "conditions"},
+    "cq": {"roles", "partition", "selfjoins", "minimize", "conditions", "dependencies"},
     "lookups": {
         *("emit", "decide", "quick", "settle", "complete", "maintain"),
         *("evaluate", "batch", "live", "foreseen"),

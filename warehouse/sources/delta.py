@@ -264,7 +264,11 @@ class DeltaSource:
             if change.inserts or change.deletes:
                 with carrying(self._spark, {}):
                     self._write(relation, change)
+                size = self._sizes.get((relation, epoch[relation]))
                 epoch[relation] += 1
+                if size is not None:  # or it is counted when somebody asks
+                    size += change.inserts - change.deletes
+                    self._sizes[relation, epoch[relation]] = size
         self._require_untouched(version, {name: epoch[name] for name in changes})
         epochs.record(version + 1, epoch)
         self._read_epochs[version + 1] = epoch
