@@ -30,6 +30,10 @@ MEANING: Final = {
     # A time in a program or a change names no zone. Read in the machine's zone, the same view
     # would hold other rows on another machine, and two times an hour apart could be one.
     "spark.sql.session.timeZone": "UTC",
+    # Otherwise Spark hands a day that it compares with to Parquet's reader by way of another
+    # calendar, in the machine's zone: 1582-10-10 and days that the zone has skipped come out as
+    # later ones, and rows of such a day are not found.
+    "spark.sql.datetime.java8API.enabled": "true",
 }
 """What decides what a value means. A view is right only if all that touch it agree on this."""
 

@@ -143,13 +143,16 @@ def test_settings_that_change_the_meaning_of_values_are_named(spark: SparkSessio
     with (
         setting(spark, "spark.sql.session.timeZone", "Asia/Tokyo"),
         setting(spark, "spark.sql.ansi.enabled", "false"),
+        setting(spark, "spark.sql.datetime.java8API.enabled", "false"),
         pytest.raises(UnfitSessionError) as unfit,
     ):
         session()
     assert str(unfit.value) == (
         "error[WH301]: this Spark session cannot keep Delta views\n"
         " = help: set spark.sql.ansi.enabled=true, also on a running session (now: false)\n"
-        " = help: set spark.sql.session.timeZone=UTC, also on a running session (now: Asia/Tokyo)"
+        " = help: set spark.sql.session.timeZone=UTC, also on a running session (now: Asia/Tokyo)\n"
+        " = help: set spark.sql.datetime.java8API.enabled=true, also on a running session"
+        " (now: false)"
     )
     assert unfit.value.code == "WH301"
     assert {gap.name: gap.needed for gap in unfit.value.gaps} == MEANING
@@ -226,6 +229,8 @@ def test_a_session_without_delta_is_told_everything_at_once(run_script: RunScrip
         " (now: not set)\n"
         " = help: set spark.sql.session.timeZone=UTC, also on a running session"
         " (now: Asia/Tokyo)\n"
+        " = help: set spark.sql.datetime.java8API.enabled=true, also on a running session"
+        " (now: false)\n"
     ), done.stderr
 
 

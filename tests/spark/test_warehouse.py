@@ -28,6 +28,7 @@ from warehouse.columns import ColumnError, struct_type
 from warehouse.sources import (
     Answer,
     Cost,
+    DeltaSource,
     Fault,
     Join,
     MemorySource,
@@ -504,6 +505,28 @@ def test_the_number_of_jobs_does_not_depend_on_the_size(
         start += size
     assert len(set(counts)) == 1, counts
     assert warehouse.verify("v").is_right
+
+
+def test_a_day_that_calendars_disagree_on_is_found(spark: SparkSession, tmp_path: Path) -> None:
+    """Where a file holds no later day, Parquet's reader skips it if it is told another day."""
+    day = date(1582, 10, 10)
+    program = selfmaint.parse(f"""
+        .decl r(day: date, x: long)
+        .decl s(x: long, y: long) key(x)
+        v(D, X, Y) :- r(D, X), s(X, Y).
+        w(X) :- r({day.isoformat()}, X).
+    """)
+    schemas = {"r": "day date, x long", "s": "x long, y long"}
+    rows: dict[str, list[tuple[object, ...]]] = {"r": [(day, 1)], "s": [(1, 7)]}
+    tables = {name: spark.createDataFrame(rows[name], schemas[name]) for name in schemas}
+    source = DeltaSource.create(spark, str(tmp_path / "source"), tables)
+    warehouse = Warehouse.open(spark, str(tmp_path / "views"), program, source=source)
+    warehouse.load()
+    assert [warehouse.view(name).read().count() for name in ("v", "w")] == [1, 1]
+    batch = {"r": spark.createDataFrame([(day, 1, "delete")], f"{schemas['r']}, change string")}
+    source.advance(batch)
+    warehouse.apply(batch)
+    assert [warehouse.view(name).read().count() for name in ("v", "w")] == [0, 0]
 
 
 def test_a_slice_of_nulls_is_asked_for_as_such(spark: SparkSession, tmp_path: Path) -> None:

@@ -33,6 +33,9 @@ the worst."""
 MOST_SLOTS: Final = 2**12
 """More are not worth it: Delta notes the condition in the table's log."""
 
+MOST_ROWS: Final = 2**16
+"""Rows to delete that every executor gets in full."""
+
 
 @dataclass(frozen=True)
 class Merge:
@@ -83,7 +86,7 @@ def merge_of(inserts: DataFrame | None, deletes: DataFrame, telling: Sequence[st
 
 
 def _slots(rows: DataFrame, columns: Sequence[str]) -> str | None:
-    """Whether a row has the hash of one of these; None if that would not help.
+    """Whether a row has the hash of one of these; None if they are too many.
 
     Its text holds names of columns, as identifiers, and numbers that were computed here.
     """
@@ -95,8 +98,9 @@ def _slots(rows: DataFrame, columns: Sequence[str]) -> str | None:
         return None
     slot = f"pmod(xxhash64({', '.join(map(quoted, hashed))}), {SLOTS})"
     slots = rows.selectExpr(f"CAST({slot} AS int) AS slot")
-    (row,) = slots.selectExpr(f"slice(collect_set(slot), 1, {MOST_SLOTS + 1})").collect()
-    numbers = sorted(row[0])
-    if not numbers or len(numbers) > MOST_SLOTS:
+    some = f"slice(collect_set(slot), 1, {MOST_SLOTS + 1})"
+    ((count, found),) = slots.selectExpr("count(1)", some).collect()
+    numbers = sorted(found)
+    if not numbers or len(numbers) > MOST_SLOTS or count > MOST_ROWS:
         return None
     return f"{slot} IN ({', '.join(map(str, numbers))})"
