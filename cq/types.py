@@ -15,7 +15,7 @@ import operator
 import struct
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timezone
 from decimal import Decimal
 from typing import Any, Final, TypeAlias, cast
 
@@ -153,7 +153,11 @@ def _date(self: Type, value: object) -> object:
 def _timestamp(self: Type, value: object) -> object:
     if not isinstance(value, datetime):
         raise Misfit(f"{shown(value)} is no {self}")
-    return value if type(value) is datetime else datetime.combine(value.date(), value.timetz())
+    time = value if type(value) is datetime else datetime.combine(value.date(), value.timetz())
+    # Python compares times of one zone by its clock: of an hour that the clock shows twice, two
+    # instants would be one, and the second would differ from the same instant in another zone.
+    is_fixed = time.tzinfo is None or isinstance(time.tzinfo, timezone)
+    return time if is_fixed else time.astimezone(UTC)
 
 
 def _any(self: Type, value: object) -> object:
@@ -174,9 +178,8 @@ _PLAIN: Final[dict[str, frozenset[type]]] = {
     "long": frozenset({int}),
     "string": frozenset({str}),
     "date": frozenset({date}),
-    "timestamp": frozenset({datetime}),
 }
-"""The classes, without their subclasses, that a type's values have."""
+"""The classes, without their subclasses, that a type's values have and may have no others of."""
 
 _BOUNDS: Final = {"int": 2**31, "long": 2**63}
 _NUMBERS: Final = frozenset({"int", "long", "float", "double", "decimal"})

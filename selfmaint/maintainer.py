@@ -180,6 +180,8 @@ class Maintainer:
                 yield plan, plan.query.by_name[relation].admit_all(rows)
 
     def _update(self, relation: str, old: Row, new: Row) -> list[Kind]:
+        if old == new:  # no net change
+            return [Kind.UNAFFECTED] * 2
         effect = self.apply([(relation, "delete", old), (relation, "insert", new)])
         query = self._view.query
         return [
@@ -320,11 +322,7 @@ def _keys(plan: Plan) -> tuple[tuple[int, ...], ...]:
 def _is_update(deletion: Plan, old: Row, plan: Plan, new: Row) -> bool:
     """Whether a change is the second half of an UPDATE whose first half this deletion is."""
     is_behind = (plan.relation, plan.action) == (deletion.relation, "insert")
-    return (
-        is_behind
-        and old != new  # otherwise they are no net change, and may come one by one
-        and any(all(old[i] == new[i] for i in key) for key in _keys(plan))
-    )
+    return is_behind and any(all(old[i] == new[i] for i in key) for key in _keys(plan))
 
 
 def _has_one_need(plan: Plan) -> bool:

@@ -216,9 +216,11 @@ class _Run:
         scanned = scan(names, self.families, rows, keys, spans)
         self.reading(scanned)
         found = names.kept(scanned)
+        count = found.count()
         # A small batch may still meet many rows, of a customer with very many orders.
-        names.is_small = found.count() <= MOST_EVIDENCE and names.is_small
-        self.evidence = names.gathered_for_good(found)
+        names.is_small = count <= MOST_EVIDENCE and names.is_small
+        # Where it meets none, Spark leaves the joins with them out.
+        self.evidence = names.gathered_for_good(found) if count else self.no_evidence()
 
     def no_evidence(self) -> DataFrame:
         nothing = self.parts[self.order[0]].frame.where("false")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 
 import pytest
@@ -150,3 +150,22 @@ def test_declared_numbers_compare_by_value() -> None:
 def test_values_of_one_type_without_an_order() -> None:
     assert not holds("<", 1j, 2j)
     assert not holds("<", datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC))
+
+
+class PutBack(tzinfo):
+    """A zone at the hour that its clock shows twice, as Berlin's did at 2 on 2024-10-27."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        return timedelta(hours=1 if moment is not None and moment.fold else 2)
+
+
+def test_an_hour_that_a_clock_shows_twice_is_two() -> None:
+    first = datetime(2024, 10, 27, 2, 30, tzinfo=PutBack())
+    second = first.replace(fold=1)
+    column = Type("timestamp")
+    assert first == second, "to Python"
+    assert column.admit(first) == datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
+    assert column.admit(second) == datetime(2024, 10, 27, 1, 30, tzinfo=UTC)
+    assert not column.is_plain([first])
+    fixed = datetime(2024, 10, 27, 2, 30, tzinfo=timezone(timedelta(hours=1)))
+    assert repr(column.admit(fixed)) == repr(fixed), "as it was written"
