@@ -106,9 +106,7 @@ def _draw_seconds(axes: Axes, lines: Sequence[Line]) -> None:
     axes.set_xlabel("batches so far")
     axes.set_ylabel("seconds waiting for the source, in total")
     axes.set_title("What did the source cost?", pad=26)
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(-0.15, 1), ncols=3, frameon=False, fontsize="small"
-    )
+    axes.legend(loc="upper left", frameon=False)  # the lines rise to the right
     axes.spines[["top", "right"]].set_visible(False)
 
 
