@@ -179,7 +179,7 @@ _PLAIN: Final[dict[str, frozenset[type]]] = {
     "string": frozenset({str}),
     "date": frozenset({date}),
 }
-"""The classes, without their subclasses, that a type's values have and may have no others of."""
+"""The classes, without their subclasses, whose values a type takes as they are."""
 
 _BOUNDS: Final = {"int": 2**31, "long": 2**63}
 _NUMBERS: Final = frozenset({"int", "long", "float", "double", "decimal"})

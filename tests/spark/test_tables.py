@@ -21,6 +21,7 @@ import pytest
 from pyspark.sql import functions, types
 from pyspark.sql.functions import col
 
+from tests.spark.conftest import Jobs, spark_kind
 from warehouse.sources import DeltaSource
 from warehouse.tables import (
     BatchOrderError,
@@ -47,8 +48,6 @@ from warehouse.tables.store import view_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from tests.spark.conftest import Jobs
 
 pytestmark = pytest.mark.slow
 
@@ -445,7 +444,7 @@ def slowly(rows: DataFrame) -> DataFrame:
 def test_a_commit_that_is_overtaken_is_refused(
     spark: SparkSession, table: ViewTable, path: str, deletes: bool
 ) -> None:
-    if os.environ.get("SPARK_TESTS_ON") == "connect":
+    if spark_kind() == "connect":
         pytest.skip("needs a second session, with settings of its own")
     overtaken: list[object] = []
     started = threading.Event()
@@ -739,18 +738,18 @@ def test_a_damaged_log_is_reported_and_the_batch_can_follow(
 @contextmanager
 def full_disk() -> Iterator[None]:
     """No file that Spark writes can be longer than some bytes: the nearest thing to a full disk."""
-    children = subprocess.run(
-        ["pgrep", "-P", str(os.getpid()), "java"], capture_output=True, text=True, check=False
-    )
-    java = [int(line) for line in children.stdout.split()]
-    if not java or os.environ.get("SPARK_TESTS_ON", "local") != "local":
+    if spark_kind() != "local":
         pytest.skip("needs Spark in a process of our own")
-    limits = resource.prlimit(java[0], resource.RLIMIT_FSIZE)
-    resource.prlimit(java[0], resource.RLIMIT_FSIZE, (500, limits[1]))
+    children = subprocess.run(
+        ["pgrep", "-P", str(os.getpid()), "java"], capture_output=True, text=True, check=True
+    )
+    (java,) = map(int, children.stdout.split())
+    limits = resource.prlimit(java, resource.RLIMIT_FSIZE)
+    resource.prlimit(java, resource.RLIMIT_FSIZE, (500, limits[1]))
     try:
         yield
     finally:
-        resource.prlimit(java[0], resource.RLIMIT_FSIZE, limits)
+        resource.prlimit(java, resource.RLIMIT_FSIZE, limits)
 
 
 def test_a_full_disk_leaves_the_view_as_it_was(

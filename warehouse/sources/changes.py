@@ -41,7 +41,7 @@ class Changes:
 
 
 def counted(relation: str, frame: DataFrame, schema: StructType) -> Changes:
-    """The changes of a relation whose rows have the schema; one job.
+    """The changes of a relation whose rows have the schema, computed once; one job.
 
     Raises:
         ColumnError: WH321 for other columns, WH322 for other words in the column `change`.
@@ -49,6 +49,7 @@ def counted(relation: str, frame: DataFrame, schema: StructType) -> Changes:
     from pyspark.sql import functions
 
     check_changes(relation, schema, frame)
+    frame = frame.localCheckpoint(eager=False)
     change = functions.col(CHANGE)
     (row,) = frame.select(
         functions.count_if(change == INSERT),

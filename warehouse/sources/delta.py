@@ -11,17 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
-from uuid import uuid4
 
 from cq.diagnostics import shown
-from warehouse.batches import CHANGE, DELETE, INSERT
-from warehouse.columns import delta_table, quoted
+from warehouse.columns import delta_table
 from warehouse.sources.changes import Changes, counted, require_known
 from warehouse.sources.errors import SourceError
 from warehouse.sources.join import Join
 from warehouse.sources.protocol import Answer, computed
 from warehouse.tables.carrying import carrying
 from warehouse.tables.guarded import GuardedTable
+from warehouse.tables.merging import merge_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -303,21 +302,8 @@ class DeltaSource:
         if not change.deletes:
             change.inserted.write.format("delta").mode("append").save(path)
             return
-        view = f"selfmaint_{uuid4().hex}"
-        same = " AND ".join(f"old.{quoted(c)} <=> new.{quoted(c)}" for c in change.columns)
-        names = ", ".join(map(quoted, change.columns))
-        values = ", ".join(f"new.{quoted(c)}" for c in change.columns)
-        change.frame.createTempView(view)
-        try:
-            self._spark.sql(
-                f"MERGE INTO {delta_table(path)} AS old USING {quoted(view)} AS new"
-                f" ON new.{quoted(CHANGE)} = '{DELETE}' AND {same}"
-                f" WHEN MATCHED THEN DELETE"
-                f" WHEN NOT MATCHED AND new.{quoted(CHANGE)} = '{INSERT}'"
-                f" THEN INSERT ({names}) VALUES ({values})"
-            ).collect()
-        finally:
-            self._spark.catalog.dropTempView(view)
+        inserts = change.inserted if change.inserts else None
+        merge_of(delta_table(path), inserts, change.deleted).merge()
 
     def _require_untouched(self, version: int, epoch: Epoch) -> None:
         for relation, expected in epoch.items():

@@ -247,11 +247,7 @@ class GuardedTable:
         """
 
         def merge(carried: Mapping[str, str]) -> None:
-            merging = merge_of(inserts, deletes, telling)
-            writer = merging.rows.mergeInto(self.identifier, merging.matches)
-            writer = writer.whenMatched().delete()
-            if inserts is not None:
-                writer = writer.whenNotMatched(merging.is_insertion).insert(dict(merging.values))
+            writer = merge_of(self.identifier, inserts, deletes, telling)
             with carrying(self.spark, carried):  # a MERGE takes no options
                 writer.merge()
 

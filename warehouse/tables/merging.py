@@ -9,22 +9,13 @@ columns are equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from warehouse.columns import quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-# No table has a column with a space in its name, so these are never mistaken for one.
-_IS_DELETION: Final = "is deletion"
-
-
-def _source_column(place: int) -> str:
-    return f"column {place}"
-
+    from pyspark.sql import DataFrame, MergeIntoWriter
 
 SLOTS: Final = 2**16
 """Values of the hash: a row that stays passes for one to delete with a chance of one in sixteen at
@@ -36,29 +27,25 @@ MOST_SLOTS: Final = 2**12
 MOST_ROWS: Final = 2**16
 """Rows to delete that every executor gets in full."""
 
-
-@dataclass(frozen=True)
-class Merge:
-    """What `DataFrame.mergeInto` needs.
-
-    Args:
-        rows: the source: rows to delete and rows to insert.
-        matches: whether a row of the table is one to delete. An insertion matches no row, whatever
-            the table holds: it goes in as it is.
-        is_insertion: whether a row of the source is to be inserted.
-        values: the table's columns -> their values in the source.
-    """
-
-    rows: DataFrame
-    matches: Column
-    is_insertion: Column
-    values: Mapping[str, Column]
+# No table has a column with a space in its name, so these are never mistaken for one.
+_IS_DELETION: Final = "is deletion"
 
 
-def merge_of(inserts: DataFrame | None, deletes: DataFrame, telling: Sequence[str]) -> Merge:
-    """A MERGE of these rows, which are compared null-safely; one job.
+def _source_column(place: int) -> str:
+    return f"column {place}"
+
+
+def merge_of(
+    table: str, inserts: DataFrame | None, deletes: DataFrame, telling: Sequence[str] = ()
+) -> MergeIntoWriter:
+    """A MERGE of these rows into a table, which the caller runs; one job.
+
+    Law: a row of the table goes if it is one of `deletes`, compared null-safely in all columns, and
+    `inserts` go in as they are, whatever the table holds.
 
     Args:
+        table: as SQL names it.
+        inserts: with the columns of `deletes`.
         telling: columns that tell most rows apart; none if that is not known.
     """
     from pyspark.sql import functions as sf
@@ -81,8 +68,11 @@ def merge_of(inserts: DataFrame | None, deletes: DataFrame, telling: Sequence[st
         matches = matches & sf.expr(slots)
         # The first of the two joins needs the rows to delete alone, and they are few.
         rows = sf.broadcast(rows)
-    values = dict(zip(map(quoted, names), theirs, strict=True))
-    return Merge(rows, matches, ~is_deletion, values)
+    writer = rows.mergeInto(table, matches).whenMatched().delete()
+    if inserts is not None:
+        values = dict(zip(map(quoted, names), theirs, strict=True))
+        writer = writer.whenNotMatched(~is_deletion).insert(values)
+    return writer
 
 
 def _slots(rows: DataFrame, columns: Sequence[str]) -> str | None:
