@@ -80,13 +80,8 @@ def _slots(rows: DataFrame, columns: Sequence[str]) -> str | None:
 
     Its text holds names of columns, as identifiers, and numbers that were computed here.
     """
-    from pyspark.sql.types import DoubleType, FloatType
-
-    # Of these, equal values need not have the same hash: there are two zeros.
-    hashed = [c for c in columns if not isinstance(rows.schema[c].dataType, DoubleType | FloatType)]
-    if not hashed:
-        return None
-    slot = f"pmod(xxhash64({', '.join(map(quoted, hashed))}), {SLOTS})"
+    # Equal values have one hash, the two zeros too.
+    slot = f"pmod(xxhash64({', '.join(map(quoted, columns))}), {SLOTS})"
     slots = rows.selectExpr(f"CAST({slot} AS int) AS slot")
     some = f"slice(collect_set(slot), 1, {MOST_SLOTS + 1})"
     ((count, found),) = slots.selectExpr("count(1)", some).collect()
