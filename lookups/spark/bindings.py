@@ -173,13 +173,21 @@ class Case:
     masks: tuple[int, ...]
 
 
-def cases(query: Query, updated: int, steps: Sequence[Resolution]) -> tuple[Case, ...]:
-    """Every group that may be left for an insertion into `updated`."""
+def cases(
+    query: Query, updated: int, steps: Sequence[Resolution], masks: Collection[int] | None
+) -> tuple[Case, ...]:
+    """Every group that may be left for an insertion into `updated`.
+
+    Args:
+        masks: the sets of subgoals that the batch binds for any; None: that may be any set.
+    """
     bits = {step.subgoal: step.bit for step in steps}
     found: dict[Group, list[int]] = {}
     for size in range(len(bits) + 1):
         for bound in combinations(bits, size):
             mask = sum(1 << bits[subgoal] for subgoal in bound)
+            if masks is not None and mask not in masks:
+                continue
             for group in left(query, updated, bound):
                 found.setdefault(group, []).append(mask)
     return tuple(Case(group, tuple(masks)) for group, masks in found.items())

@@ -258,7 +258,7 @@ def with_open(
 
     An open piece is left for the source.
     """
-    if open_pieces is None:
+    if open_pieces is None or not left:
         return with_columns(frame, {"pieces": "0", "open": "false"})
     needs = [(f"insert AND kind = {MISS} AND {is_left(case)}", piece) for case, piece in left]
     frame = with_columns(frame, {"pieces": " + ".join(if_(need, "1", "0") for need, _ in needs)})

@@ -165,19 +165,12 @@ class Names:
         return union.coalesce(1) if self.is_small else union
 
     def gathered(self, frame: DataFrame) -> DataFrame:
-        """The frame in one partition, if the batch is small, so that joins need no shuffle.
+        """The frame, kept in one partition, if the batch is small, so that joins need no shuffle.
 
         The limit is never reached. Spark multiplies the sizes that it expects from join to join,
         and would share the rows out again if it expects very many; a limit bounds what it expects.
-        Spark compiles a limit anew each time, with all that it runs in one stage with it: between
-        two coalescings it runs alone.
-        """
-        return frame.coalesce(1).limit(MOST_ROWS).coalesce(1) if self.is_small else frame
-
-    def gathered_for_good(self, frame: DataFrame) -> DataFrame:
-        """The same for a frame that is used several times: kept, if the batch is small.
-
-        Spark does not compile a limit that comes last in what it runs.
+        Spark compiles a limit anew each time, with all that it runs in one stage with it, unless it
+        comes last in what is run: so the frame is kept there.
         """
         return self.kept(frame.coalesce(1).limit(MOST_ROWS)) if self.is_small else frame
 
@@ -186,8 +179,11 @@ class Names:
         return frame.localCheckpoint(eager=False)
 
     def kept_now_and_then(self, frame: DataFrame, joins: int) -> DataFrame:
-        """The frame after so many joins on top of each other, cut off before they are too many."""
-        return self.kept(frame) if joins % MOST_JOINS == 0 else frame
+        """The frame after so many joins on top of each other, cut off before they are too many.
+
+        Those of a small batch are cut off by each join.
+        """
+        return frame if self.is_small or joins % MOST_JOINS else self.kept(frame)
 
     def joined(
         self, left: DataFrame, right: DataFrame, condition: Sql, how: str = "left"

@@ -15,7 +15,7 @@ from cq.query import Query
 from cq.syntax import Var
 from lookups.emit import emit_step
 from lookups.plan import ACTIONS, Action, Rule, Step
-from lookups.spark.bindings import Case, cases, resolutions
+from lookups.spark.bindings import Case, Resolution, cases, resolutions
 from lookups.spark.chances import Piece, Pieces, is_left
 from lookups.spark.changes import Changes, Kinds, rows_of
 from lookups.spark.columns import (
@@ -32,7 +32,7 @@ from lookups.spark.columns import (
 from lookups.spark.counts import Counts, count
 from lookups.spark.evidence import at, pruned, ranges, scan
 from lookups.spark.misses import Answering, Ask, Misses, Reading
-from lookups.spark.parts import LOOKED_UP, OPEN, Changed, parts_of
+from lookups.spark.parts import LOOKED_UP, OPEN, Changed, Open, open_parts, parts_of
 from lookups.spark.probes import Families, Probes, no_probes, probes_of, skipped_probes
 from lookups.spark.rounds import (
     can_be_stuck,
@@ -173,36 +173,64 @@ class _Run:
 
     def prepare(self) -> None:
         names = self.names
-        rows = {name: names.gathered_for_good(frame) for name, frame in self.rows.items()}
-        pieces = Pieces(names, self.families)
+        rows = {name: names.gathered(frame) for name, frame in self.rows.items()}
+        bound: dict[int, tuple[Resolution, ...]] = {}
         for subgoal in self.order:
             kinds = Kinds.of(self.changes[self.relation(subgoal)])
-            insert, delete = (
-                self.probes(self.step(subgoal, action, kinds), is_there)
-                for action, is_there in zip(ACTIONS, (kinds.inserts, kinds.deletes), strict=True)
-            )
-            steps = resolutions(self.query, subgoal, rows) if kinds.inserts else ()
-            frame = parts_of(names, rows, subgoal, kinds, insert, delete, steps)
-            self.parts[subgoal] = Changed(subgoal, kinds, insert, delete, names.kept(frame))
+            may_be = Open.maybe(kinds)
+            # Numbers of families are given when it is known which lookups are made.
+            insert, delete = self.probes(subgoal, kinds, may_be, Families())
+            bound[subgoal] = resolutions(self.query, subgoal, rows) if kinds.inserts else ()
+            frame = parts_of(names, rows, subgoal, kinds, insert, delete, bound[subgoal])
+            self.parts[subgoal] = Changed(subgoal, kinds, insert, delete, names.kept(frame), may_be)
+        self.foresee()
+        pieces = Pieces(names, self.families)
+        for subgoal, changed in self.parts.items():
             # An insertion that stands alone never misses.
-            if kinds.inserts and insert.step.rule is not Rule.INSERT_ALONE:
-                found = cases(self.query, subgoal, steps)
+            if changed.open.inserts and changed.insert.step.rule is not Rule.INSERT_ALONE:
+                found = cases(self.query, subgoal, bound[subgoal], changed.open.masks)
                 self.left[subgoal] = tuple(
-                    (case, pieces.of(case.group, is_skipped=insert.is_skipped)) for case in found
+                    (case, pieces.of(case.group, is_skipped=changed.insert.is_skipped))
+                    for case in found
                 )
         self.pieces = pieces.all()
+
+    def foresee(self) -> None:
+        """Leave out the lookups that no change of the batch makes."""
+        # Of a single subgoal most is told by the kinds of its changes: nothing worth a job is left.
+        if len(self.parts) > 1:
+            frames = {subgoal: changed.frame for subgoal, changed in self.parts.items()}
+            for subgoal, found in open_parts(self.names, frames).items():
+                self.parts[subgoal] = replace(self.parts[subgoal], open=found)
+        for subgoal, changed in self.parts.items():
+            is_late = can_be_stuck(changed, self.parts)
+            found = replace(changed.open, waiting=is_late)
+            insert, delete = self.probes(subgoal, changed.kinds, found, self.families)
+            self.parts[subgoal] = replace(changed, insert=insert, delete=delete)
+
+    def probes(
+        self, subgoal: int, kinds: Kinds, found: Open, families: Families
+    ) -> tuple[Probes, Probes]:
+        """The lookups of insertions and of deletions, as far as there are any to make."""
+        names = self.names
+        insert, delete = (self.step(subgoal, action, kinds) for action in ACTIONS)
+        of_step = skipped_probes if self.is_skipped(insert) else probes_of
+        return (
+            of_step(names, families, insert, by_slices=self.by_slices)
+            if found.inserts
+            else no_probes(names, insert),
+            probes_of(names, families, delete, by_slices=self.by_slices)
+            if found.deletes or found.waiting
+            else no_probes(names, delete),
+        )
 
     def step(self, subgoal: int, action: Action, kinds: Kinds) -> Step:
         step = emit_step(self.query, subgoal, action)
         # The lookup for rows with NULL in their key, if there are any.
         return replace(step, nameless=None) if kinds.are_named else step
 
-    def probes(self, step: Step, is_taken: bool) -> Probes:
-        if not is_taken:
-            return no_probes(self.names, step)
-        is_skipped = self.relation(step.subgoal) in self.skipped and step.can_be_skipped
-        of_step = skipped_probes if is_skipped else probes_of
-        return of_step(self.names, self.families, step, by_slices=self.by_slices)
+    def is_skipped(self, insert: Step) -> bool:
+        return self.relation(insert.subgoal) in self.skipped and insert.can_be_skipped
 
     def look_up(self) -> None:
         names = self.names
@@ -220,7 +248,7 @@ class _Run:
         # A small batch may still meet many rows, of a customer with very many orders.
         names.is_small = count <= MOST_EVIDENCE and names.is_small
         # Where it meets none, Spark leaves the joins with them out.
-        self.evidence = names.gathered_for_good(found) if count else self.no_evidence()
+        self.evidence = names.gathered(found) if count else self.no_evidence()
 
     def no_evidence(self) -> DataFrame:
         nothing = self.parts[self.order[0]].frame.where("false")
@@ -270,10 +298,10 @@ class _Run:
         frame = looked_up(names, changed.frame, changed, evidence, LOOKED_UP)
         frame = decided(names, frame, changed, waits=can_be_stuck(changed, self.parts))
         frame = self.verdicts[subgoal] = self.names.kept(frame)
-        kinds, gone, come = changed.kinds, None, None
-        if kinds.deletes:
+        gone = come = None
+        if changed.open.deletes:
             gone = removed_rows(names, frame, changed.delete, evidence, "true")
-        if kinds.inserts and not changed.insert.is_skipped:
+        if changed.open.inserts and not changed.insert.is_skipped:
             come = new_rows(names, frame, changed.insert, evidence)
         self.change(gone, come)
 

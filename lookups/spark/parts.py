@@ -42,6 +42,27 @@ from lookups.spark.screens import first_failed, tests_of
 
 
 @dataclass(frozen=True, slots=True)
+class Open:
+    """Which parts of a subgoal the batch alone leaves open.
+
+    Args:
+        inserts, deletes: some of these are to be looked up.
+        waiting: some deletions make a key go for good.
+        masks: what the batch binds for insertions that are looked up; None: that is not known.
+    """
+
+    inserts: bool
+    deletes: bool
+    waiting: bool
+    masks: frozenset[int] | None
+
+    @classmethod
+    def maybe(cls, kinds: Kinds) -> Open:
+        """All that may be, before anything is computed."""
+        return cls(kinds.inserts, kinds.deletes, kinds.deletes, None)
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """One changed subgoal: its frame of parts and its steps."""
 
@@ -50,6 +71,7 @@ class Changed:
     insert: Probes
     delete: Probes
     frame: DataFrame
+    open: Open
 
 
 OPEN: Sql = "failed IS NULL AND NOT unseen"
@@ -88,6 +110,35 @@ def parts_of(
     frame = with_columns(frame, {**_start(names, subgoal), "mask": "0", "dead": "false"})
     others = roles(query, subgoal).tests
     return bind(names, frame, changes, resolutions, others, joins=len(insert.guards))
+
+
+def open_parts(names: Names, frames: Mapping[int, DataFrame]) -> dict[int, Open]:
+    """What is open of each subgoal; one job, which computes the parts.
+
+    Most subgoals of a batch that changes many relations have nothing open: a new order makes its
+    key come, and a part's price is nothing that the view shows. What is not there needs no plan.
+    """
+    mask = "CASE WHEN insert AND NOT fleeting AND NOT dead THEN mask END AS mask"
+    lines = [
+        frame.where(OPEN).selectExpr(f"{subgoal} AS subgoal", "insert", "fleeting", mask).distinct()
+        for subgoal, frame in frames.items()
+    ]
+    found = {
+        (row["subgoal"], row["insert"], row["fleeting"], row["mask"])
+        for row in names.together(lines).collect()
+    }
+    kinds = {line[:3] for line in found}
+    return {
+        subgoal: Open(
+            inserts=(subgoal, True, False) in kinds,
+            deletes=(subgoal, False, False) in kinds,
+            waiting=(subgoal, False, True) in kinds,
+            masks=frozenset(
+                line[3] for line in found if line[0] == subgoal and line[3] is not None
+            ),
+        )
+        for subgoal in frames
+    }
 
 
 def child_keys(step: Step) -> tuple[tuple[int, ...], ...]:

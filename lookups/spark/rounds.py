@@ -178,7 +178,7 @@ def net(names: Names, gone: DataFrame | None, come: DataFrame | None) -> DataFra
 
 def can_be_stuck(changed: Changed, subgoals: Mapping[int, Changed]) -> bool:
     """Whether a missed deletion of a child could keep a parent's key alive in the settled view."""
-    return changed.kinds.deletes and any(
+    return changed.open.waiting and any(
         child.subgoal in subgoals and _can_miss(subgoals[child.subgoal])
         for child in changed.delete.step.children
     )
@@ -193,7 +193,8 @@ def _can_miss(changed: Changed) -> bool:
     go, so the deletion is decided before the insertion.
     """
     step, kinds = changed.delete.step, changed.kinds
-    if not kinds.deletes or step.rule is Rule.DELETE_EXPOSED:
+    is_open = changed.open.deletes or changed.open.waiting
+    if not is_open or step.rule is Rule.DELETE_EXPOSED:
         return False
     if step.rule is Rule.DELETE_HIDDEN or not kinds.are_named:
         return True

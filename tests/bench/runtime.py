@@ -3,9 +3,10 @@
     python -m tests.bench.runtime [--quick] [--million] [--out FILE.json]
 
 A star of sales, customers and products. In each round, on a small and on a large view by turns: a
-plain append of as many rows as the batch will add, a batch of insertions that the view decides
-alone, a batch that changes nothing. Ratios are of times of one round. `--million` applies one batch
-of a million changes to a view of ten million rows instead.
+plain append of as many rows as the batch will add, the lookups of a batch as one would write them
+by hand, a batch of insertions that the view decides alone, a batch that changes nothing. Ratios are
+of times of one round. The lookups are one scan, and no way to decide is quicker than that. With
+`--million` one batch of a million changes is applied to a view of ten million rows instead.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark.sql import functions as sf
 
 import selfmaint
 from selfmaint import Report, Warehouse
@@ -109,6 +112,17 @@ class Star:
         rows = self.warehouse.view("sales").read().limit(count).localCheckpoint()
         return seconds(lambda: rows.write.format("delta").mode("append").save(self.plain))
 
+    def lookups(self, count: int) -> float:
+        """One scan that finds what the view shows of the next sales' customers and products."""
+        sales = self.sales(self.next, count).localCheckpoint()
+        rows = self.warehouse.view("sales").read().select("cust", "region", "prod", "category")
+        for name in ("cust", "prod"):
+            keys = sales.selectExpr(name, f"true AS is_{name}").distinct()
+            rows = rows.join(sf.broadcast(keys), name, "left")
+        shown = "stack(2, 1, is_cust, cust, region, 2, is_prod, prod, category) AS (f, m, k, g)"
+        found = rows.where("is_cust OR is_prod").selectExpr(shown).where("m").drop("m").distinct()
+        return seconds(found.count)
+
     def insertions(self, count: int) -> Report:
         """A batch of new sales of customers and products that the view shows."""
         rows = self.sales(self.next, count)
@@ -125,6 +139,15 @@ class Star:
         report = self.warehouse.apply({"sale": rows.selectExpr("*", "'delete' AS change")})
         assert report.of("sales").version == self.version, "a batch without effect made a commit"
         return report
+
+
+class Round(NamedTuple):
+    """Seconds of an append and of lookups by hand; a batch of insertions, one without effect."""
+
+    append: float
+    lookups: float
+    insertions: Report
+    nothing: Report
 
 
 def seconds(work: object) -> float:
@@ -168,7 +191,12 @@ def lines(spark: SparkSession, folder: Path, sizes: Sizes) -> Iterator[Line]:
     rounds = []
     for number in range(sizes.rounds):
         found = [
-            (star.append(sizes.changes), star.insertions(sizes.changes), star.nothing(100))
+            Round(
+                star.append(sizes.changes),
+                star.lookups(sizes.changes),
+                star.insertions(sizes.changes),
+                star.nothing(100),
+            )
             for star in stars
         ]
         print(f"round {number + 1} of {sizes.rounds}", file=sys.stderr, flush=True)
@@ -177,25 +205,33 @@ def lines(spark: SparkSession, folder: Path, sizes: Sizes) -> Iterator[Line]:
     for place, star in enumerate(stars):
         mine = [found[place] for found in rounds]
         what = f"{sizes.changes:,} insertions on {star.rows:,} rows"
-        facts = {"append": round(mine[-1][0], 3), **stages(mine[-1][1])}
+        last = mine[-1]
+        facts = {"append": round(last.append, 3), **stages(last.insertions)}
+        yield measured(
+            f"runtime: look up {what}, by hand / a plain append",
+            "x",
+            None,
+            [one.lookups / one.append for one in mine],
+            {"append": round(last.append, 3), "lookups": round(last.lookups, 3)},
+        )
         yield measured(
             f"runtime: decide {what} / a plain append",
             "x",
             TIMES_APPEND if star is stars[-1] else None,
-            [deciding(report) / plain for plain, report, _ in mine],
+            [deciding(one.insertions) / one.append for one in mine],
             facts,
         )
         yield measured(
-            f"runtime: apply {what}", "s", None, [report.seconds for _, report, _ in mine], facts
+            f"runtime: apply {what}", "s", None, [one.insertions.seconds for one in mine], facts
         )
         yield measured(
             f"runtime: a batch without effect on {star.rows:,} rows",
             "s",
             SECONDS_OF_NOTHING,
-            [report.seconds for *_, report in mine],
-            stages(mine[-1][2]),
+            [one.nothing.seconds for one in mine],
+            stages(last.nothing),
         )
-    small, large = ([deciding(found[place][1]) for found in rounds] for place in (0, 1))
+    small, large = ([deciding(found[place].insertions) for found in rounds] for place in (0, 1))
     yield measured(
         f"runtime: decide on {sizes.large:,} rows / on {sizes.small:,}",
         "x",

@@ -589,3 +589,27 @@ class TestScreens:
         for row, expected in (((1, 2), [True, False]), ((1, None), [True, False])):
             changes = changes_of(spark, queries[0], [("r", "insert", row)])
             assert touched(queries, changes) == expected
+
+
+class TestOpen:
+    def test_lookups_that_no_change_makes_are_not_planned(self, spark: SparkSession) -> None:
+        """A new order makes its key come, and the view does not show what a part costs."""
+        batch = scenario(
+            """
+            .decl line(order: long, line: long, part: long)  key(order, line)
+                  references orders(order)  references part(part)
+            .decl orders(order: long, cust: long)            key(order)
+            .decl part(part: long, name: string, price: long)  key(part)
+            v(O, L, C, P, N) :- line(O, L, P), orders(O, C), part(P, N, _).
+            """,
+            {"line": {(1, 1, 1)}, "orders": {(1, 7)}, "part": {(1, "tea", 3)}},
+            deletes={"part": {(1, "tea", 3)}},
+            inserts={"part": {(1, "tea", 4)}, "orders": {(2, 8)}, "line": {(2, 1, 1), (1, 2, 1)}},
+        )
+        check(batch, spark)
+        done, _ = run(spark, batch)
+        planned = {
+            batch.query.atoms[d.subgoal].predicate: (len(d.insert.questions), d.delete.questions)
+            for d in done.decided
+        }
+        assert planned == {"line": (2, ()), "orders": (0, ()), "part": (0, ())}
