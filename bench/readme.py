@@ -1,11 +1,18 @@
-"""The figures in `bench/README.md`, filled from committed results, each benchmark in its block."""
+"""The figures in `bench/README.md`, filled from committed results, each benchmark in its block.
+
+Beside each result is its picture, drawn from it by the same command and stamped with its digest, so
+that a test sees when it is no longer of that result.
+"""
 
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from pathlib import Path
-from textwrap import fill
+from textwrap import fill as wrapped
 from typing import Final
+
+from bench.page import stamped
 
 BENCH: Final = Path(__file__).resolve().parent
 README: Final = BENCH / "README.md"
@@ -23,4 +30,25 @@ def filled(name: str, block: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    return fill(" ".join(text.split()), WIDTH)
+    return wrapped(" ".join(text.split()), WIDTH)
+
+
+def fill(name: str, block: str, image: bytes) -> None:
+    """Write the block of a benchmark, and the picture of its committed result."""
+    README.write_text(filled(name, block), encoding="utf-8")
+    (RESULTS / f"{name}.png").write_bytes(stamped(image, digest(name)))
+
+
+def digest(name: str) -> str:
+    """By which a committed result is known."""
+    return sha256((RESULTS / f"{name}.json").read_bytes()).hexdigest()
+
+
+def shown(name: str, words: str) -> str:
+    """The picture of a committed result; `words` for those who cannot see it."""
+    return f"![{words}](results/{name}.png)"
+
+
+def folded(title: str, words: str) -> str:
+    """What a reader opens who wants to know it exactly."""
+    return f"<details>\n<summary>{title}</summary>\n\n{words}\n\n</details>"

@@ -153,10 +153,11 @@ class Payoff:
 
     def sentence(self, relation: str) -> str:
         """The record for a report."""
-        state = "off" if self.choice is Choice.SKIP else "on"
-        made, helped = self.total.looked_up, self.total.helped
+        choice, made, helped = self.choice, self.total.looked_up, self.total.helped
+        state = {Choice.LOOK_UP: "on", Choice.PROBE: "on trial", Choice.SKIP: "off"}[choice]
         seen = f"{helped:,.0f} of the last {made:,.0f} helped" if made else "none made yet"
-        return f"lookups {state} for {relation}: {seen}"
+        dear = ", which saved less than they cost" if helped and choice is Choice.SKIP else ""
+        return f"lookups {state} for {relation}: {seen}{dear}"
 
 
 def _short(record: dict[str, object]) -> dict[str, object]:

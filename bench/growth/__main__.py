@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.progress import track
 
-from bench import readme
 from bench.command import parser
 from bench.files import write
 from bench.growth import figures
 from bench.growth.experiment import AXES, QUICK, measure
 from bench.growth.results import BEFORE, RESULT, Point, Run
+from bench.readme import fill
 from bench.session import session
 from bench.tables import aligned
 
@@ -24,8 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     taken.add_argument("--rounds", type=int, default=3, help="batches at each point")
     options = taken.parse_args(arguments)
     if options.fill:
-        block = Run.read(RESULT).block(Run.read(BEFORE))
-        readme.README.write_text(readme.filled("growth", block), encoding="utf-8")
+        run, before = Run.read(RESULT), Run.read(BEFORE)
+        fill("growth", run.block(before), figures.png(run, before))
         return 0
 
     console = Console(stderr=True)

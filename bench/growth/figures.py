@@ -49,7 +49,7 @@ def _panel(axes: Axes, run: Run, axis: str, before: Run) -> None:
     low, high = ([getattr(m.seconds, side) for m in along] for side in ("low", "high"))
     axes.fill_between(places, low, high, color=CURVES["seconds"], alpha=0.15, linewidth=0)
     for stage, colour in CURVES.items():
-        name = "whole batch" if stage == "seconds" else stage
+        name = "whole batch" if stage == "seconds" else f"{stage}, sum over views"
         label = f"{name}: exponent {run.slope(axis, stage):.2f}"
         costs = [measured.of(stage) for measured in along]
         axes.plot(places, costs, color=colour, marker="o", markersize=4, label=label)

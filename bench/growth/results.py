@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from bench.machine import facts
-from bench.readme import RESULTS, paragraph
+from bench.readme import RESULTS, folded, paragraph, shown
 from bench.spread import Spread, amount
-from bench.tables import Table, markdown
+from bench.tables import Table, csv_of, markdown
 
 RESULT: Final = RESULTS / "growth.json"
 
@@ -101,10 +99,10 @@ class Run:
         along = self.along(axis)
         return exponent([m.point.value for m in along], [m.of(stage) for m in along])
 
-    def worst(self) -> tuple[str, str, float]:
-        """The axis and the stage with the greatest exponent, of those that take time."""
-        found = [(a, s, self.slope(a, s)) for a in self.axes for s in STAGES if s != "jobs"]
-        return max(found, key=lambda entry: entry[2])
+    def worst(self) -> tuple[str, float]:
+        """The axis along which the seconds of a whole batch grow fastest, and their exponent."""
+        found = [(axis, self.slope(axis, "seconds")) for axis in self.axes]
+        return max(found, key=lambda entry: entry[1])
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1) + "\n"
@@ -123,13 +121,7 @@ class Run:
         return cls(tuple(points), data["rounds"], data["machine"])
 
     def to_csv(self) -> str:
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        _, *head = self.table(self.axes[0])[0]
-        writer.writerow(["axis", "value", *head])
-        for axis in self.axes:
-            writer.writerows([axis, *row] for row in self.table(axis)[1])
-        return out.getvalue()
+        return csv_of(map(asdict, self.points))
 
     def table(self, axis: str) -> Table:
         head = (axis, "seconds", "quartiles", "decide", "commit", "jobs", "load", "Python MB",
@@ -160,16 +152,35 @@ class Run:
         Args:
             before: some of the axes, as they were before.
         """
-        axis, stage, slope = self.worst()
+        axis, slope = self.worst()
         words = f"""
-            {self.rounds} batches at each point; {facts(self.machine)}. The worst slope is that of
-            {stage} along {axis}: an exponent of {slope:.2f}."""
-        parts = [paragraph(words), "**Exponents**", markdown(self.slopes())]
+            {self.rounds} batches at each point; {facts(self.machine)}. The seconds of a batch grow
+            fastest with the {axis}: an exponent of {slope:.2f}. {self.gained(before)}"""
+        parts = [
+            paragraph(words),
+            shown("growth", "Seconds and Spark jobs of a batch as things grow"),
+            "**Exponents**",
+            markdown(self.slopes()),
+        ]
         for name in self.axes:
-            parts += [f"**{name}**", markdown(self.table(name))]
+            parts.append(folded(f"Along {name}", markdown(self.table(name))))
             if name in before.axes:
-                parts += [f"**{name}, before**", markdown(before.table(name))]
+                parts.append(folded(f"Along {name}, before", markdown(before.table(name))))
         return "\n\n".join(parts)
+
+    def gained(self, before: Run) -> str:
+        """What came of bending: the farthest point that both have, of each axis of `before`."""
+        found = []
+        for axis in before.axes:
+            was = {m.point.value: m.seconds.median for m in before.along(axis)}
+            now = {m.point.value: m.seconds.median for m in self.along(axis)}
+            far = max(was.keys() & now.keys())
+            slopes = [f"{run.slope(axis, 'seconds'):.2f}" for run in (before, self)]
+            found.append(
+                f"At {far} {axis} a batch took {amount(was[far])} s before, and takes "
+                f"{amount(now[far])} s; the exponent was {slopes[0]} and is {slopes[1]}."
+            )
+        return " ".join(found)
 
 
 def exponent(places: Sequence[float], costs: Sequence[float]) -> float:

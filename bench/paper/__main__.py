@@ -13,6 +13,7 @@ from bench.files import write
 from bench.paper import figures, readme, tables
 from bench.paper.measure import FULL, QUICK, measure
 from bench.paper.results import Run
+from bench.readme import fill
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = taken.parse_args(arguments)
     if options.fill:
         run = Run.from_json(readme.RESULT.read_text(encoding="utf-8"))
-        readme.README.write_text(readme.filled(run), encoding="utf-8")
+        fill("paper", readme.block(run), figures.png(run))
         return 0
 
     console = Console(stderr=True)

@@ -25,17 +25,20 @@ def filled(run: Run) -> str:
 
 def block(run: Run) -> str:
     """What was found, in sentences and tables."""
-    parts = [summary(run), markdown(tables.reached(run))]
-    for batch in tables.batch_sizes(run):
-        parts += [f"**{tables.form_name(batch)}**", markdown(tables.all_cells(run, batch))]
-    parts += [
-        "**Table 5**, the cost of each step",
-        markdown(tables.parameters(run)),
+    parts = [
+        summary(run),
+        readme.shown("paper", "Speed-up against rho, p_vsm and p_vdu: Figure 3 of the paper"),
+        markdown(tables.reached(run)),
         "**Table 6**, the extreme cells, change by change",
         markdown(tables.extremes(run)),
-        "**Lookups at the end of each stream, rho = 1**",
-        "\n".join(f"- {line}" for line in tables.lookups(run)),
+        "**Table 5**, the cost of each step",
+        markdown(tables.parameters(run)),
     ]
+    for batch in tables.batch_sizes(run):
+        cells = markdown(tables.all_cells(run, batch))
+        parts.append(readme.folded(f"All cells, {tables.form_name(batch)}", cells))
+    lines = "\n".join(f"- {line}" for line in tables.lookups(run))
+    parts.append(readme.folded("Lookups at the end of each stream, rho = 1", lines))
     return "\n\n".join(parts)
 
 

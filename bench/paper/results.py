@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,6 +11,7 @@ from typing import Any, Final
 from bench.paper.experiment import MIXES, Mix
 from bench.paper.plans import BatchSize
 from bench.spread import Spread, short
+from bench.tables import csv_of
 
 VERSION: Final = 1
 
@@ -108,19 +107,6 @@ class Cell:
     def form(self) -> str:
         return "a" if self.batch is None else "b"
 
-    def flat(self) -> dict[str, object]:
-        """The cell as one row of a table."""
-        found: dict[str, object] = {"form": self.form}
-        for name, value in asdict(self).items():
-            if name == "mix":
-                found |= value
-            elif isinstance(value, dict):
-                found |= {name: value["median"], f"{name}_low": value["low"]}
-                found |= {f"{name}_high": value["high"]}
-            else:
-                found[name] = value
-        return found
-
     def to_json(self) -> str:
         data = asdict(self)
         compact = {k: list(v.values()) if isinstance(v, dict) else v for k, v in data.items()}
@@ -173,12 +159,7 @@ class Run:
         return cls(cells, parameters, data["repetitions"], data["machine"])
 
     def to_csv(self) -> str:
-        out = io.StringIO()
-        rows = [cell.flat() for cell in self.cells]
-        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return out.getvalue()
+        return csv_of({"form": cell.form, **asdict(cell)} for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)

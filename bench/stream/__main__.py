@@ -13,6 +13,7 @@ from rich.console import Console
 
 from bench.command import parser
 from bench.files import write
+from bench.readme import fill
 from bench.stream import readme, tables
 from bench.stream.results import Run, Settings
 
@@ -23,7 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     if options.fill:
         run = Run.from_json(readme.RESULT.read_text(encoding="utf-8"))
-        readme.README.write_text(readme.filled(run), encoding="utf-8")
+        from bench.stream import figures
+
+        fill("stream", readme.block(run), figures.png(run))
         return 0
     console = Console(stderr=True)
     if find_spec("matplotlib") is None:  # better now than after the run

@@ -45,16 +45,23 @@ def test_the_program_has_so_many_views_and_subgoals() -> None:
 
 def test_the_worst_slope(run: Run) -> None:
     assert run.slope("rows", "seconds") == pytest.approx(0)
-    axis, _, slope = run.worst()
+    axis, slope = run.worst()
     assert (axis, round(slope, 6)) == ("views", 1.0)
     assert "views: an exponent of 1.00" in " ".join(run.block(run).split())
+
+
+def test_what_was_gained(run: Run) -> None:
+    twice = [measured(m.point, 2 * m.seconds.median) for m in run.along("views")[:-1]]
+    said = run.gained(replace(run, points=tuple(twice)))
+    assert said.startswith("At 20 views a batch took 40.0 s before, and takes 20.0 s")
 
 
 def test_a_run_reads_back(run: Run) -> None:
     assert Run.from_json(run.to_json()) == run
     rows = list(csv.DictReader(io.StringIO(run.to_csv())))
     assert len(rows) == len(run.points)
-    assert {"axis", "value", "seconds", "jobs", "JVM MB"} <= set(rows[0])
+    assert {"axis", "views", "seconds", "seconds_low", "jobs", "jvm_mb"} <= set(rows[0])
+    assert rows[-1]["spared"] == "50"
 
 
 def test_pictures(run: Run) -> None:

@@ -9,12 +9,12 @@ from dataclasses import replace
 from rich.console import Console
 from rich.progress import track
 
-from bench import readme
 from bench.command import parser
 from bench.files import write
 from bench.paper.on_spark import figures
 from bench.paper.on_spark.measure import FULL, QUICK, measure
 from bench.paper.on_spark.results import RESULT, Run
+from bench.readme import fill
 from bench.session import session
 from bench.tables import aligned
 
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = taken.parse_args(arguments)
     if options.fill:
         run = Run.from_json(RESULT.read_text(encoding="utf-8"))
-        readme.README.write_text(readme.filled("paper-spark", run.block()), encoding="utf-8")
+        fill("paper-spark", run.block(), figures.png(run))
         return 0
 
     console = Console(stderr=True)

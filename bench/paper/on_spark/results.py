@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -12,9 +10,9 @@ from typing import Final
 from bench.machine import facts
 from bench.paper.experiment import MIXES, Mix
 from bench.paper.results import Target
-from bench.readme import RESULTS, paragraph
+from bench.readme import RESULTS, folded, paragraph, shown
 from bench.spread import Spread, amount
-from bench.tables import Table, markdown
+from bench.tables import Table, csv_of, markdown
 
 RESULT: Final = RESULTS / "paper-spark.json"
 
@@ -75,12 +73,7 @@ class Run:
         return cls(tuple(cells), data["repetitions"], data["machine"])
 
     def to_csv(self) -> str:
-        out = io.StringIO()
-        head, rows = self.table()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(head)
-        writer.writerows(rows)
-        return out.getvalue()
+        return csv_of(map(asdict, self.cells))
 
     def targets(self) -> Iterator[Target]:
         worst = self.cell(MIXES[0], 1)
@@ -115,4 +108,6 @@ class Run:
             {best.of_limit.median:.2f} of the limit {amount(best.limit.median)}. The worst mix (1)
             at rho 1 runs at {target.reached:.2f} of the traditional plan's speed; at least
             {target.least:.2f} was the target, which is {"met" if target.is_met else "MISSED"}."""
-        return f"{paragraph(words)}\n\n{markdown(self.table())}"
+        picture = shown("paper-spark", "Speed-up against rho on Spark and Delta, with its limit")
+        cells = folded("All cells, batches of 100", markdown(self.table()))
+        return "\n\n".join([paragraph(words), picture, cells])

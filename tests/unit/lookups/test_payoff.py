@@ -140,6 +140,12 @@ def test_sentences() -> None:
     assert on.sentence("r") == "lookups on for r: 3,000 of the last 4,000 helped"
     off = run(Payoff(), 22, helped=0)[-1]
     assert off.sentence("r") == "lookups off for r: 0 of the last 8 helped"
+    dear = Payoff().after(Stretch(looked_up=9, helped=1, lookup_cost=9, asked=8, source_cost=16))
+    said = "lookups off for r: 1 of the last 9 helped, which saved less than they cost"
+    assert dear.sentence("r") == said
+    tried = off.after(Stretch(skipped=800, asked=800, source_cost=1600))
+    assert tried.choice is Choice.PROBE
+    assert tried.sentence("r") == "lookups on trial for r: 0 of the last 8 helped"
 
 
 shares, costs = st.floats(0, 1), st.floats(0.1, 1_000)
