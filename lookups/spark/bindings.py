@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -181,16 +180,13 @@ def cases(
     Args:
         masks: the sets of subgoals that the batch binds for any; None: that may be any set.
     """
-    bits = {step.subgoal: step.bit for step in steps}
+    subgoals = {step.bit: step.subgoal for step in steps}
     found: dict[Group, list[int]] = {}
-    for size in range(len(bits) + 1):
-        for bound in combinations(bits, size):
-            mask = sum(1 << bits[subgoal] for subgoal in bound)
-            if masks is not None and mask not in masks:
-                continue
-            for group in left(query, updated, bound):
-                found.setdefault(group, []).append(mask)
-    return tuple(Case(group, tuple(masks)) for group, masks in found.items())
+    for mask in range(1 << len(subgoals)) if masks is None else sorted(masks):
+        bound = [subgoal for bit, subgoal in subgoals.items() if mask & (1 << bit)]
+        for group in left(query, updated, bound):
+            found.setdefault(group, []).append(mask)
+    return tuple(Case(group, tuple(of)) for group, of in found.items())
 
 
 def left(query: Query, updated: int, bound: Collection[int]) -> tuple[Group, ...]:
