@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run = Run.from_json(readme.RESULT.read_text(encoding="utf-8"))
         from bench.stream import figures
 
-        fill("stream", readme.block(run), figures.png(run))
+        fill("stream", readme.block(run, readme.beside()), figures.png(run))
         return 0
     console = Console(stderr=True)
     if find_spec("matplotlib") is None:  # better now than after the run
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     page = figures.html(found, image)
     said = write(options.out, json=found.to_json(), csv=found.to_csv(), png=image, html=page)
     if options.keep:
-        readme.RESULT.write_text(found.to_json(), encoding="utf-8")
+        readme.result_of(found.settings).write_text(found.to_json(), encoding="utf-8")
     console.print(said)
     return 0  # a missed target is a result; a wrong row is an error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from bench import readme
@@ -16,6 +18,7 @@ from bench.stream.results import (
     SELFMAINT,
     TRADITIONAL,
     Run,
+    Settings,
     targets,
 )
 from bench.stream.tables import in_bytes, latency_name
@@ -26,16 +29,35 @@ __all__ = ["README", "RESULT", "block", "filled", "summary"]
 RESULT: Final = RESULTS / "stream.json"
 
 
-def filled(run: Run) -> str:
+def result_of(settings: Settings) -> Path:
+    """Where a result is committed: that of the usual scale and skew, or one beside it."""
+    usual = Settings()
+    if (settings.scale, settings.skew) == (usual.scale, usual.skew):
+        return RESULT
+    return RESULTS / f"stream-scale-{settings.scale:g}-skew-{settings.skew:g}.json"
+
+
+def beside() -> list[Run]:
+    """The committed results of other scales and skews."""
+    found = (Run.from_json(p.read_text(encoding="utf-8")) for p in RESULTS.glob("stream-*.json"))
+    return sorted(found, key=lambda run: (run.settings.scale, run.settings.skew))
+
+
+def filled(run: Run, others: Sequence[Run]) -> str:
     """The README with the run's figures in it."""
-    return readme.filled("stream", block(run))
+    return readme.filled("stream", block(run, others))
 
 
-def block(run: Run) -> str:
-    """What was found, in sentences and tables."""
+def block(run: Run, others: Sequence[Run]) -> str:
+    """What was found, in sentences and tables.
+
+    Args:
+        others: runs of other scales and skews. Their keys are told, which depend on no machine.
+    """
     told = (
         ("What was to be reached", tables.reached(run)),
         ("All batches and views together", tables.overall(run)),
+        *((("By scale and skew", tables.by_settings([run, *others])),) if others else ()),
         ("Seconds a batch: median and quartiles", tables.seconds(run)),
         ("Against the other plans, batch by batch", tables.speed_ups(run)),
     )

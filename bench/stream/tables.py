@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bench.spread import amount
 from bench.stream.results import (
     LATENCIES,
+    NO_KEYS,
     SELFMAINT,
+    TRADITIONAL,
     Decided,
     Happened,
     Run,
@@ -130,6 +132,30 @@ def changes(run: Run) -> Table:
 
     names = sorted({each.relation for each in run.changes})
     return head, [row(name, [c for c in run.changes if c.relation == name]) for name in names]
+
+
+def by_settings(runs: Sequence[Run]) -> Table:
+    """What runs of several scales and skews asked for, a batch on average."""
+    head = (
+        *("scale factor", "skew", "batches", "rows of the views", "keys a batch: selfmaint"),
+        *("traditional", "share", "no keys", "comparisons"),
+    )
+    return head, [
+        [
+            f"{run.settings.scale:g}",
+            f"{run.settings.skew:g}",
+            str(run.settings.batches),
+            f"{sum(view.rows for view in run.views):,}",
+            *(
+                amount(run.total(plan, "keys") / run.settings.batches)
+                for plan in (SELFMAINT, TRADITIONAL)
+            ),
+            f"{run.total(SELFMAINT, 'keys') / max(1, run.total(TRADITIONAL, 'keys')):.1%}",
+            amount(run.total(NO_KEYS, "keys") / run.settings.batches),
+            f"{run.compared:,}",
+        ]
+        for run in runs
+    ]
 
 
 def reached(run: Run) -> Table:

@@ -175,14 +175,23 @@ def test_pictures(run: Run) -> None:
 
 
 def test_the_readme_has_a_place_for_the_figures(run: Run) -> None:
-    assert readme.summary(run) in readme.filled(run)
+    assert readme.summary(run) in readme.filled(run, [])
+
+
+def test_runs_of_other_scales_and_skews_stand_beside_it(run: Run) -> None:
+    other = replace(run, settings=replace(run.settings, scale=1.0, skew=0.0))
+    assert readme.result_of(Settings(batches=7)) == readme.RESULT
+    assert readme.result_of(other.settings).name == "stream-scale-1-skew-0.json"
+    head, rows = tables.by_settings([run, other])
+    assert [row[:2] for row in rows] == [["0.01", "0.8"], ["1", "0"]]
+    assert dict(zip(head, rows[0], strict=True))["share"] == "3.0%"
+    assert "**By scale and skew**" in readme.filled(run, [other])
+    assert "**By scale and skew**" not in readme.filled(run, [])
 
 
 def test_the_readme_says_what_was_measured() -> None:
     text = readme.README.read_text(encoding="utf-8")
-    if not readme.RESULT.exists():
-        assert "No result is committed yet" in text
-        return
     committed = Run.from_json(readme.RESULT.read_text(encoding="utf-8"))
     assert committed.to_json() == readme.RESULT.read_text(encoding="utf-8")
-    assert readme.filled(committed) == text, "run `python -m bench.stream --fill`"
+    found = readme.filled(committed, readme.beside())
+    assert found == text, "run `python -m bench.stream --fill`"
