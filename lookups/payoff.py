@@ -140,16 +140,15 @@ class Payoff:
         return Payoff(total, seen.lookup_cost, None, cheapest, is_paying)
 
     def as_dict(self) -> dict[str, object]:
-        """The record as JSON has it, which has no infinity; four digits of each figure."""
-        cheapest = None if self.cheapest == inf else self.cheapest
-        return _short({**asdict(self), "cheapest": cheapest})
+        """The record as JSON has it: what is not as at first, with four digits of each figure."""
+        return _short(asdict(self), asdict(Payoff()))
 
     @classmethod
     def from_dict(cls, record: object) -> Payoff:
         """The inverse of `as_dict`, but for the digits it leaves out."""
         assert isinstance(record, dict)
-        cheapest = inf if record["cheapest"] is None else record["cheapest"]
-        return cls(**{**record, "total": Stretch(**record["total"]), "cheapest": cheapest})
+        known = {name: value for name, value in record.items() if value is not None}
+        return cls(**{**known, "total": Stretch(**known.get("total", {}))})
 
     def sentence(self, relation: str) -> str:
         """The record for a report."""
@@ -160,12 +159,17 @@ class Payoff:
         return f"lookups {state} for {relation}: {seen}{dear}"
 
 
-def _short(record: dict[str, object]) -> dict[str, object]:
-    """The same with four digits of each figure: records are kept, and written again, per batch."""
+def _short(record: dict[str, object], first: dict[str, object]) -> dict[str, object]:
+    """What differs from the first record, shortened: records are written again with each batch."""
 
-    def short(value: object) -> object:
+    def short(name: str, value: object) -> object:
         if isinstance(value, dict):
-            return _short(value)
-        return float(f"{value:.4g}") if isinstance(value, float) else value
+            before = first[name]
+            assert isinstance(before, dict)
+            return _short(value, before)
+        if not isinstance(value, float):
+            return value
+        figure = float(f"{value:.4g}")
+        return int(figure) if figure.is_integer() else figure
 
-    return {name: short(value) for name, value in record.items()}
+    return {name: short(name, value) for name, value in record.items() if value != first[name]}

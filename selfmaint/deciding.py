@@ -25,7 +25,7 @@ from warehouse.tables import State
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lookups.spark import Ask, Maintained
+    from lookups.spark import Answers, Ask, Maintained
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -130,13 +130,13 @@ def decide(
     """Decide a batch for one view that it may change, or learn that the source has moved on."""
     from pyspark import inheritable_thread_target
 
-    from lookups.spark import maintain
+    from lookups.spark import Answers, maintain
 
     stored, clock = task.stored, StageClock()
     costs: list[Cost] = []
     read: list[Future[list[str]]] = []
 
-    def answer(asked: Ask, keys: DataFrame | None) -> DataFrame:
+    def answer(asked: Ask, keys: DataFrame | None) -> Answers:
         join = Join(
             stored.query,
             asked.subgoals,
@@ -157,13 +157,17 @@ def decide(
         costs.append(found.cost)
         if found.version > number:
             raise _LaterAnswer(found.version)
-        return found.frame
+        return Answers(found.frame, found.rows)
 
     # Delta computes a table's state anew after each commit to count its files, and the lookups need
     # that state as well, but not at once: so it is done while they are being prepared.
     inheriting = inheritable_thread_target(spark)
     try:
-        with clock.stage("decide"), ThreadPoolExecutor(1) as beside:
+        with (
+            stored.table.unchanged(task.state.version, number),
+            clock.stage("decide"),
+            ThreadPoolExecutor(1) as beside,
+        ):
             files = beside.submit(inheriting(stored.table.files))
             done = maintain(
                 stored.query,

@@ -23,7 +23,17 @@ Of `cq` and `lookups` only this package imports pyspark, and only `selfmaint` im
 from lookups.spark.changes import Changes
 from lookups.spark.counts import Counts, Tally
 from lookups.spark.execute import Decided, Maintained, maintain
-from lookups.spark.misses import Ask
+from lookups.spark.misses import Answers, Ask
 from lookups.spark.screens import touched
 
-__all__ = ["Ask", "Changes", "Counts", "Decided", "Maintained", "Tally", "maintain", "touched"]
+__all__ = [
+    "Answers",
+    "Ask",
+    "Changes",
+    "Counts",
+    "Decided",
+    "Maintained",
+    "Tally",
+    "maintain",
+    "touched",
+]

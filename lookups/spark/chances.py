@@ -224,17 +224,23 @@ def completed_rows(
         answers: None where nothing was left to ask.
     """
     query = names.query
-    rows = missed.where("NOT dead")
+    wanted = (if_(is_left(case), names.bound(piece.group.bound)) for case, piece in left)
+    shown = [term for term in query.head if isinstance(term, Const) or term in names.types]
+    rows = missed.where("NOT dead").selectExpr(
+        *(f"{key} AS wanted{n}" for n, key in enumerate(wanted)),
+        *dict.fromkeys(map(names.term, shown)),
+    )
     given: dict[Var, list[Sql]] = {}
-    for number, (case, piece) in enumerate(left, 1):
-        assert answers is not None
+    if names.is_small and left:
+        # So that there are never many more rows on the way than there are new ones: insertions that
+        # look the same come once, and those that some piece has no answer for do not come at all.
+        rows = rows.distinct()
+        for n, (_, piece) in enumerate(left[1:], 1):
+            rows = _answered(names, rows, n, piece, answers, ())
+    for n, (_, piece) in enumerate(left):
         name = f"g{piece.number}"
-        of_piece = answers.where(f"piece = {piece.number}")
-        of_piece = of_piece.selectExpr("key AS answered", f"g AS {name}")
-        wanted = if_(is_left(case), names.bound(piece.group.bound))
-        rows = names.joined(with_columns(rows, {"wanted": wanted}), of_piece, "wanted = answered")
-        rows = rows.where("wanted IS NULL OR answered IS NOT NULL").drop("wanted", "answered")
-        rows = names.kept_now_and_then(rows, number)
+        rows = _answered(names, rows, n, piece, answers, (f"g AS {name}",)).drop(f"wanted{n}")
+        rows = names.kept_now_and_then(rows, n + 1)
         for var in piece.wanted:
             given.setdefault(var, []).append(f"{name}.h{query.columns[var]}")
     cells = []
@@ -246,6 +252,25 @@ def completed_rows(
             value = f"coalesce({', '.join([*own, *given.get(term, []), 'NULL'])})"
         cells.append(f"CAST({value} AS {kind}) AS h{i}")
     return rows.selectExpr(*cells).distinct()
+
+
+def _answered(
+    names: Names,
+    rows: DataFrame,
+    n: int,
+    piece: Piece,
+    answers: DataFrame | None,
+    columns: Sequence[Sql],
+) -> DataFrame:
+    """The rows with these columns of the answers to what they want as `wanted{n}`, if anything.
+
+    Those that want a piece without an answer are left out.
+    """
+    assert answers is not None
+    found = answers.where(f"piece = {piece.number}").selectExpr("key AS answered", *columns)
+    found = found if columns else found.distinct()
+    rows = names.joined(rows, found, f"wanted{n} = answered")
+    return rows.where(f"wanted{n} IS NULL OR answered IS NOT NULL").drop("answered")
 
 
 def with_open(

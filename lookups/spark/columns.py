@@ -31,6 +31,9 @@ from lookups.plan import Lookup, Ref
 MOST_ROWS = 2**31 - 1
 """More rows than any frame of a small batch has."""
 
+MOST_EVIDENCE = 1_000_000
+"""Values that the view, or a source at once, may give for the keys of a small batch."""
+
 MOST_JOINS = 3
 """Joins on top of each other. A client of Spark Connect can checkpoint a plan only if its messages
 are nested at most a hundred deep, and what belongs to a join takes up to twenty of them."""
@@ -107,6 +110,10 @@ def exploded(frame: DataFrame, kept: Sequence[str], structs: Iterable[Sql]) -> D
     return entries.where("e IS NOT NULL").selectExpr(*kept, "e.*")
 
 
+def is_one_of(column: str, numbers: Iterable[int]) -> Sql:
+    return f"{column} IN ({', '.join(map(str, numbers)) or 'NULL'})"
+
+
 class Constants:
     """The constants of some queries, as columns `q0`, `q1`, ... that frames of changes carry along.
 
@@ -157,6 +164,13 @@ class Names:
 
     # Frames
 
+    def meet(self, values: int) -> None:
+        """So many values were found or sent for the batch's keys: it may be small no longer.
+
+        Even a single change may meet very many: those of a customer with very many orders.
+        """
+        self.is_small = self.is_small and values <= MOST_EVIDENCE
+
     def together(self, frames: Sequence[DataFrame]) -> DataFrame:
         """The rows of all frames."""
         if len(frames) == 1:
@@ -167,8 +181,10 @@ class Names:
     def gathered(self, frame: DataFrame) -> DataFrame:
         """The frame, kept in one partition, if the batch is small, so that joins need no shuffle.
 
-        The limit is never reached. Spark multiplies the sizes that it expects from join to join,
-        and would share the rows out again if it expects very many; a limit bounds what it expects.
+        The limit is never reached: on the way there are about as many rows as come out of it, and
+        so many of them end the batch with an error. Spark multiplies the sizes that it expects from
+        join to join, and would share the rows out again if it expects very many; a limit bounds
+        what it expects.
         Spark compiles a limit anew each time, with all that it runs in one stage with it, unless it
         comes last in what is run: so the frame is kept there.
         """

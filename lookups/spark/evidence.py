@@ -10,7 +10,7 @@ deletions and insertions are subtracted and added later, without another scan:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -39,6 +39,7 @@ from lookups.spark.columns import (
     certain,
     exploded,
     if_,
+    is_one_of,
     literal,
 )
 from lookups.spark.probes import Families, Family
@@ -198,7 +199,7 @@ def _counted(names: Names, rows: DataFrame, asked: Sequence[tuple[Family, int, S
     def of_families(place: Callable[[Family], Sequence[int]]) -> Sql:
         having = {i: [number for family, number, _ in asked if i in place(family)] for i in used}
         return names.mask(
-            {i: if_(_is_one_of("f", numbers), f"h{i}") for i, numbers in having.items()}
+            {i: if_(is_one_of("f", numbers), f"h{i}") for i, numbers in having.items()}
         )
 
     key, given = (of_families(attrgetter(name)) for name in ("pattern", "gives"))
@@ -207,10 +208,6 @@ def _counted(names: Names, rows: DataFrame, asked: Sequence[tuple[Family, int, S
 
 def _cells(names: Names, used: Sequence[int], kept: Collection[int]) -> list[Sql]:
     return [f"h{i}" if i in kept else f"CAST(NULL AS {names.head[i]})" for i in used]
-
-
-def _is_one_of(column: str, numbers: Iterable[int]) -> Sql:
-    return f"{column} IN ({', '.join(map(str, numbers)) or 'NULL'})"
 
 
 def _joined(
@@ -258,7 +255,7 @@ def at(
         deltas: view rows with `n`, 1 for a row that came and -1 for one that went.
     """
     numbers = sorted(set(wanted))
-    evidence = before.where(_is_one_of("f", numbers))
+    evidence = before.where(is_one_of("f", numbers))
     if not deltas or not numbers:
         return evidence.selectExpr("f", "k", "g")
     structs = [

@@ -91,9 +91,6 @@ def _unheeded(scanned: DataFrame) -> None:
 MOST_SMALL = 20_000
 """Changes of a batch that one task works through faster than several share them out."""
 
-MOST_EVIDENCE = 1_000_000
-"""Values that the view may give for the keys of a small batch."""
-
 
 def maintain(
     query: Query,
@@ -183,7 +180,7 @@ class _Run:
             bound[subgoal] = resolutions(self.query, subgoal, rows) if kinds.inserts else ()
             frame = parts_of(names, rows, subgoal, kinds, insert, delete, bound[subgoal])
             self.parts[subgoal] = Changed(subgoal, kinds, insert, delete, names.kept(frame), may_be)
-        self.foresee()
+        self.leave_out()
         pieces = Pieces(names, self.families)
         for subgoal, changed in self.parts.items():
             # An insertion that stands alone never misses.
@@ -195,17 +192,19 @@ class _Run:
                 )
         self.pieces = pieces.all()
 
-    def foresee(self) -> None:
-        """Leave out the lookups that no change of the batch makes."""
+    def leave_out(self) -> None:
+        """No lookup is planned that no change of the batch makes."""
         # Of a single subgoal most is told by the kinds of its changes: nothing worth a job is left.
         if len(self.parts) > 1:
             frames = {subgoal: changed.frame for subgoal, changed in self.parts.items()}
             for subgoal, found in open_parts(self.names, frames).items():
                 self.parts[subgoal] = replace(self.parts[subgoal], open=found)
+        for subgoal in reversed(self.order):  # children first: what goes free keeps nothing alive
+            changed = self.parts[subgoal]
+            found = replace(changed.open, waiting=can_be_stuck(changed, self.parts))
+            self.parts[subgoal] = replace(changed, open=found)
         for subgoal, changed in self.parts.items():
-            is_late = can_be_stuck(changed, self.parts)
-            found = replace(changed.open, waiting=is_late)
-            insert, delete = self.probes(subgoal, changed.kinds, found, self.families)
+            insert, delete = self.probes(subgoal, changed.kinds, changed.open, self.families)
             self.parts[subgoal] = replace(changed, insert=insert, delete=delete)
 
     def probes(
@@ -245,8 +244,7 @@ class _Run:
         self.reading(scanned)
         found = names.kept(scanned)
         count = found.count()
-        # A small batch may still meet many rows, of a customer with very many orders.
-        names.is_small = count <= MOST_EVIDENCE and names.is_small
+        names.meet(count)
         # Where it meets none, Spark leaves the joins with them out.
         self.evidence = names.gathered(found) if count else self.no_evidence()
 
@@ -259,7 +257,7 @@ class _Run:
         """Every key that a change of this subgoal may be looked up by; None without a lookup."""
         changed = self.parts[subgoal]
         inserts = f"insert AND {LOOKED_UP}"
-        deletes = f"NOT insert AND {OPEN if can_be_stuck(changed, self.parts) else LOOKED_UP}"
+        deletes = f"NOT insert AND {OPEN if changed.open.waiting else LOOKED_UP}"
         structs = []
         for which, probes in ((inserts, changed.insert), (deletes, changed.delete)):
             lookups = [(question.lookup, question.condition) for question in probes.questions]
@@ -296,7 +294,7 @@ class _Run:
         names, changed = self.names, self.parts[subgoal]
         evidence = self.now(families_of(changed))
         frame = looked_up(names, changed.frame, changed, evidence, LOOKED_UP)
-        frame = decided(names, frame, changed, waits=can_be_stuck(changed, self.parts))
+        frame = decided(names, frame, changed, waits=changed.open.waiting)
         frame = self.verdicts[subgoal] = self.names.kept(frame)
         gone = come = None
         if changed.open.deletes:
@@ -314,7 +312,7 @@ class _Run:
     def disappear(self, subgoal: int) -> None:
         """Deletions of a key that is gone for good, unless a child's missed deletion keeps it."""
         names, changed = self.names, self.parts[subgoal]
-        if not can_be_stuck(changed, self.parts):
+        if not changed.open.waiting:
             return
         evidence = self.now(families_of(changed))
         frame = stuck(names, self.verdicts[subgoal], changed, self.verdicts)
@@ -347,7 +345,8 @@ class _Run:
         if counts.missed:
             result = names.kept(misses.complete(counts.missed).where("n != 0"))
             counts = count(names, self.verdicts, result)
-        assert not names.is_small or counts.inserted + counts.deleted < MOST_ROWS
+        if names.is_small and max(counts.inserted, counts.deleted) >= MOST_ROWS:
+            raise OverflowError(f"a batch of {MOST_SMALL:,} changes changes {MOST_ROWS:,} rows")
         own = [
             sf.col(name).alias(column)
             for name, column in zip(names.row, self.view.columns, strict=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -62,9 +62,21 @@ Reading: TypeAlias = Callable[[DataFrame], None]
 """Told what a batch reads of the view. Its plan is about to run: to ask it for its files costs next
 to nothing, where another frame would have Delta choose the files once more."""
 
-Answering: TypeAlias = Callable[[Ask, DataFrame | None], DataFrame]
-"""A source: an `Ask` and its distinct keys (None: no variable is bound) to the answers, with
-columns `b0.., w0..`, as of the version that ends the batch."""
+
+class Answers(NamedTuple):
+    """What a source sends.
+
+    Args:
+        frame: columns `b0.., w0..`, as of the version that ends the batch.
+        rows: how many.
+    """
+
+    frame: DataFrame
+    rows: int
+
+
+Answering: TypeAlias = Callable[[Ask, DataFrame | None], Answers]
+"""A source: an `Ask` and its distinct keys (None: no variable is bound) to the answers."""
 
 
 @dataclass
@@ -197,7 +209,8 @@ class Misses:
     def ask(self, ask: Ask, keys: DataFrame) -> DataFrame:
         self.asks.append(ask)
         found = self.answer(ask, keys if ask.bound else None)
-        return self.names.kept(self.names.gathered(found))
+        self.names.meet(found.rows)
+        return self.names.kept(self.names.gathered(found.frame))
 
     def replace_slices(
         self, inserting: Sequence[int], deleting: Sequence[int], evidence: DataFrame

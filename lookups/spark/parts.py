@@ -47,7 +47,7 @@ class Open:
 
     Args:
         inserts, deletes: some of these are to be looked up.
-        waiting: some deletions make a key go for good.
+        waiting: some deletions make a key go for good, and it may be kept alive; see `rounds`.
         masks: what the batch binds for insertions that are looked up; None: that is not known.
     """
 

@@ -24,6 +24,7 @@ from lookups.spark.columns import (
     certain,
     exploded,
     if_,
+    is_one_of,
     with_changed,
     with_columns,
 )
@@ -69,15 +70,31 @@ def looked_up(
     columns = [f"found{word}" for word in range(size)]
     if not probes:
         return with_columns(frame, dict.fromkeys(columns, "0L"))
-    rows = names.joined_on(names.together(probes), evidence, ("f", "k")).where(
-        "NOT differs OR NOT (g <=> w)"
-    )
+    rows = names.joined_on(names.together(probes), _told(evidence, changed), ("f", "k"))
+    rows = rows.where("NOT differs OR NOT (g <=> w)")
     bits = [
         sf.expr(f"bit_or({if_(f'word = {word}', 'bit', '0L')})").alias(name)
         for word, name in enumerate(columns)
     ]
     frame = names.joined_on(frame, rows.groupBy("id").agg(*bits), ("id",), "left")
     return with_changed(frame, {name: f"coalesce({name}, 0L)" for name in columns})
+
+
+def _told(evidence: DataFrame, changed: Changed) -> DataFrame:
+    """The evidence that lookups are answered by: of values that none is compared with, none.
+
+    A key may give very many values to very many changes, and all of them say the same: it is there.
+    A value that contradicts is the only one of its key: that is a key of the row that it shows.
+    """
+    steps = (changed.insert, changed.delete)
+    questions = [question for probes in steps for question in probes.questions]
+    if not {q.family for q in questions} & {n for probes in steps for n in probes.giving.values()}:
+        return evidence  # no key of these gives more than one value
+    compared = {question.family for question in questions if question.contradiction is not None}
+    if not compared:
+        return with_columns(evidence.selectExpr("f", "k").distinct(), {"g": "NULL"})
+    value = if_(is_one_of("f", sorted(compared)), "g")
+    return evidence.selectExpr("f", "k", f"{value} AS g").distinct()
 
 
 def decided(names: Names, frame: DataFrame, changed: Changed, *, waits: bool) -> DataFrame:
@@ -145,12 +162,19 @@ def new_rows(
     if step.vsm is None or step.rows is None:
         return None
     rows = frame.where(f"insert AND kind = {SELF_MAINTAINED}")
+    lookups = {need: step.vsm.needs[need].alternatives[0].lookup for need in probes.giving}
+    own = [cell for cell in step.rows.cells if not isinstance(cell, Found)]
+    # Insertions that look the same give the same rows. With each of them once there are never more
+    # rows on the way than there are new ones.
+    rows = rows.selectExpr(
+        *(f"{names.key(lookup)} AS wanted{need}" for need, lookup in lookups.items()),
+        *dict.fromkeys(map(names.given, own)),
+    )
+    rows = rows.distinct() if names.is_small and lookups else rows
     for joins, (need, family) in enumerate(probes.giving.items(), 1):
-        lookup = step.vsm.needs[need].alternatives[0].lookup
         answers = evidence.where(f"f = {family}").selectExpr("k AS answered", f"g AS g{need}")
-        rows = with_columns(rows, {"wanted": names.key(lookup)})
-        rows = names.joined(rows, answers, "wanted = answered", "inner").drop("wanted", "answered")
-        rows = names.kept_now_and_then(rows, joins)
+        rows = names.joined(rows, answers, f"wanted{need} = answered", "inner")
+        rows = names.kept_now_and_then(rows.drop(f"wanted{need}", "answered"), joins)
     cells = [
         f"g{cell.need}.h{cell.column}" if isinstance(cell, Found) else names.given(cell)
         for cell in step.rows.cells

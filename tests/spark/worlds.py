@@ -26,7 +26,7 @@ from lookups.evaluate import evaluate, solve, tabulate
 from lookups.index import RowIndex
 from lookups.maintain import Outcome, maintain
 from lookups.plan import Action, Given, Lookup, Screen
-from lookups.spark import Ask, Counts, Decided, Maintained, Tally
+from lookups.spark import Answers, Ask, Counts, Decided, Maintained, Tally
 from lookups.spark import maintain as maintain_on_spark
 from lookups.spark import probes as limits
 from lookups.spark.rounds import KINDS
@@ -217,7 +217,7 @@ class PlainSource:
         self.tables = tabulate(self.query, scenario.after)
         self.asked: list[tuple[object, ...]] = []
 
-    def __call__(self, ask: Ask, keys: DataFrame | None) -> DataFrame:
+    def __call__(self, ask: Ask, keys: DataFrame | None) -> Answers:
         values = [tuple(row) for row in keys.collect()] if keys is not None else [()]
         assert len(set(values)) == len(values) == ask.keys
         bound, wanted = (tuple(var.name for var in side) for side in (ask.bound, ask.wanted))
@@ -226,8 +226,8 @@ class PlainSource:
         types = [self.type_of(var.name) for var in (*ask.bound, *ask.wanted)]
         names = [f"b{i}" for i in range(len(bound))] + [f"w{i}" for i in range(len(wanted))]
         if not names:
-            return self.spark.range(1).where("true" if rows else "false")
-        return frame_of(self.spark, rows, types, "a").toDF(*names)
+            return Answers(self.spark.range(1).where("true" if rows else "false"), len(rows))
+        return Answers(frame_of(self.spark, rows, types, "a").toDF(*names), len(rows))
 
     def groups(self, ask: Ask, keys: list[Row]) -> set[Row]:
         starts = [dict(zip(ask.bound, key, strict=True)) for key in keys]
