@@ -35,8 +35,17 @@ from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
 from selfmaint.verifying import Comparison, compared
 from warehouse.batches import Changes, checked, require_changeable
 from warehouse.requirements import require
-from warehouse.sources import Cost, LoaderSource, Source, TableSource, ask, read_join, whole
-from warehouse.tables import Commit, Extent, Place, State, Store, ViewTable
+from warehouse.sources import (
+    Cost,
+    LoaderSource,
+    Source,
+    SourceError,
+    TableSource,
+    ask,
+    read_join,
+    whole,
+)
+from warehouse.tables import RELATIONS, Commit, Extent, Place, State, Store, ViewTable
 from warehouse.tables import Program as StoredProgram
 
 if TYPE_CHECKING:
@@ -114,9 +123,10 @@ class Warehouse:
             UnfitSessionError: WH301, what the session lacks.
             ProgramChangedError: WH346, the folder was made for another program.
             ColumnError: WH320, a relation without declared types, or with a column `change`.
-            InputError: RT402, the source does not hold a relation.
+            InputError: RT402, the source does not hold a relation; WH349, a relative path.
         """
         require(spark)
+        kept = Lookups(lookups)
         missing = [] if source is None else sorted(program.relations.keys() - source.relations)
         if source is not None and missing:
             raise InputError(
@@ -131,7 +141,7 @@ class Warehouse:
         for relation in program.relations.values():
             require_changeable(relation)  # before anything is made
         store, patience = Store.open(spark, path, stored), Patience(limit_seconds, retries)
-        return cls(spark, program, store, source, Lookups(lookups), patience, later)
+        return cls(spark, program, store, source, kept, patience, later)
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -240,8 +250,11 @@ class Warehouse:
         the one after it.
 
         Args:
-            number: of the batch. The source's newest version unless given; with loaders alone the
-                last one that a view has seen, 0 at first, which the sources must have.
+            number: of the batch. The source's newest version unless given; 0 for the first load by
+                loaders alone. After that only the caller knows which batch the sources have, and
+                with too low a number it would be applied twice.
+        Raises:
+            RuntimeStateError: RT405, nobody to ask; RT409, no number, and loaders alone.
         """
         self._store.learn()
         self._sources()
@@ -257,7 +270,11 @@ class Warehouse:
     def _newest_batch(self) -> int:
         if self._source is not None:
             return self._source.version()
-        return max(stored.table.last_state().batch or 0 for stored in self._views.values())
+        seen = [stored.table.last_state().batch for stored in self._views.values()]
+        known = [batch for batch in seen if batch is not None]
+        if known:
+            raise _unnumbered("the loaders compute", "load(", max(known))
+        return 0
 
     def _recomputed(self, stored: Stored, version: int) -> DataFrame:
         join, source = whole(stored.normal), self._source_of(stored.name)
@@ -285,9 +302,10 @@ class Warehouse:
                 one unless given. A number that was applied already changes nothing: after an error,
                 or with a second process, give it.
         Raises:
-            RuntimeStateError: RT408, RT410, no number, and the last batch was not finished, or was
-                extended; RT404, the source answered as of a later version, and the batch could not
-                be extended. Nothing was changed.
+            RuntimeStateError: RT401, a view was not loaded, and there was something to load; RT408,
+                RT410, no number, and the last batch was not finished, or was extended; RT411, the
+                number is that of another batch; RT404, the source answered as of a later version,
+                and the batch could not be extended. Nothing was changed.
             BatchError, ColumnError: the batch is not one; nothing was changed.
             BatchOrderError: WH342, a gap or an older number.
             SourceError: the source failed; nothing was changed.
@@ -312,6 +330,9 @@ class Warehouse:
         jobs: JobCount,
     ) -> tuple[int, tuple[ViewReport, ...]]:
         places = self._store.check_batch(number, states)
+        if Place.REPLAY in places.values():
+            self._require_same(batch, number)
+        self._require_loaded(number, states)
         reached = {
             name: _batch_of(name, states[name]) if place is Place.REPLAY else number - 1
             for name, place in places.items()
@@ -350,7 +371,7 @@ class Warehouse:
                 reports.append(_replay_of(stored))
                 continue
             paying.learn(decisions[name])
-            report, commit = self._commit(decisions[name], extent)
+            report, commit = self._commit(decisions[name], extent, changes)
             report = replace(report, notes=(*extension_note(extent), *paying.sentences(name)))
             more = jobs.more()
             if more is not None and report.jobs is not None:
@@ -361,6 +382,43 @@ class Warehouse:
             commits[name] = replace(commit, info=info)
         self._store.record(last, commits, paying.note(), extended_from=extent.extended_from)
         return last, tuple(reports)
+
+    def _require_same(self, batch: Mapping[str, DataFrame], number: int) -> None:
+        """Refuse a batch that cannot be the one which was applied under its number.
+
+        That it is another one shows if relations are missing which that one changed; of one without
+        any relation nothing can get lost. No job: a replay costs none.
+        """
+        missing = sorted((self._store.relations_of(number) or frozenset()) - batch.keys())
+        if batch and missing:
+            raise RuntimeStateError(
+                "RT411",
+                f"batch {number} was applied with changes of `{missing[0]}`, and is given again "
+                "without them: it is another batch. Nothing was changed",
+                f"the next batch is number {self._next(self._store.states())}",
+                "batches of several streams need one sequence of numbers",
+            )
+
+    def _require_loaded(self, number: int, states: Mapping[str, State]) -> None:
+        """Refuse a batch for a view that was never loaded, unless there was nothing to load."""
+        for name, state in states.items():
+            if state.batch is None and not self._was_empty(self._views[name], number - 1):
+                raise RuntimeStateError(
+                    "RT401",
+                    f"view `{name}` was not loaded yet, and before batch {number} there may have "
+                    "been rows to load. Nothing was changed",
+                    f"run `load({number - 1})` first, and then this batch; or `load()`, which has "
+                    "it if the source does",
+                )
+
+    def _was_empty(self, stored: Stored, version: int) -> bool:
+        """Whether a view is known to have no rows as of a version."""
+        if stored.name in self._loaders:
+            return False  # it computes what is there now
+        try:
+            return self._recomputed(stored, version).isEmpty()
+        except (SourceError, RuntimeStateError):
+            return False  # a version that nobody can tell of any more
 
     def _checked(self, batch: Mapping[str, DataFrame]) -> dict[str, Changes]:
         # What a commit carries is set in our session, and a MERGE runs in that of its frames.
@@ -416,8 +474,11 @@ class Warehouse:
         least = min(number for number in seen if number is not None)
         return least + 1
 
-    def _commit(self, decision: Decision, extent: Extent) -> tuple[ViewReport, Commit]:
+    def _commit(
+        self, decision: Decision, extent: Extent, changes: Mapping[str, Changes]
+    ) -> tuple[ViewReport, Commit]:
         task, done = decision.task, decision.done
+        told = {RELATIONS: sorted(changes)}
         table, version = task.stored.table, task.state.version
         own = extent.extended_from
         report = ViewReport(
@@ -426,7 +487,7 @@ class Warehouse:
         self._asked += decision.cost
         if done is None:
             commit = table.commit(
-                version, extent.last, inserts=None, deletes=None, info={}, extended_from=own
+                version, extent.last, inserts=None, deletes=None, info=told, extended_from=own
             )
             return report, commit
         report = replace(
@@ -444,7 +505,7 @@ class Warehouse:
                 extent.last,
                 inserts=done.inserts if done.counts.inserted else None,
                 deletes=done.deletes if done.counts.deleted else None,
-                info={"verdicts": report.verdicts, "questions": len(done.asks)},
+                info={"verdicts": report.verdicts, "questions": len(done.asks), **told},
                 extended_from=own,
             )
         return replace(report, version=commit.version, stages=decision.clock.stages()), commit
@@ -491,13 +552,7 @@ class Warehouse:
         state = table.last_state()
         batch = _batch_of(name, state)
         if number is None and name in self._loaders:
-            raise RuntimeStateError(
-                "RT409",
-                f"the loader of view `{name}` computes what the sources have now, and which "
-                "batch that is only you can say. Nothing was changed",
-                f"the view has seen batch {batch}: `repair({name!r}, number={batch})`, or the "
-                "next number if the sources have the next batch already",
-            )
+            raise _unnumbered(f"the loader of view `{name}` computes", f"repair({name!r}, ", batch)
         batch = batch if number is None else number
         expected: int | None
         try:
@@ -537,6 +592,16 @@ class Warehouse:
         not lost, but it has no report.
         """
         return report_columns(self._store.history())
+
+
+def _unnumbered(who: str, call: str, batch: int) -> RuntimeStateError:
+    return RuntimeStateError(
+        "RT409",
+        f"{who} what the sources have now, and which batch that is only you can say. Nothing was "
+        "changed",
+        f"the last batch seen is {batch}: `{call}number={batch})`, or the next number if the "
+        "sources have the next batch already",
+    )
 
 
 def _batch_of(view: str, state: State) -> int:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 from cq.diagnostics import CodedError, did_you_mean, shorten
 from cq.schema import Relation
 from warehouse.columns import ColumnError, check_columns, positional, quoted, struct_type
+from warehouse.sparklog import silent_query_errors, spark_errors
+from warehouse.tables.errors import reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,7 +34,7 @@ class BatchError(CodedError):
     """A batch that cannot be applied as it is. Nothing was changed.
 
     Attributes:
-        relation: the relation that it is about.
+        relation: the relation that it is about, or all of them.
     """
 
     def __init__(self, code: str, relation: str, message: str, *help: str) -> None:
@@ -69,7 +71,7 @@ def checked(
     Raises:
         BatchError: WH350 an unknown relation, WH351 an unknown word for a change, WH352 a row that
             is in the batch twice, WH353 two rows with one key, WH354 NULL in a declared key, WH356
-            NaN.
+            NaN, WH357 Spark failed to compute it.
         ColumnError: WH321, columns that are missing, too many or of another type.
     """
     for name, frame in batch.items():
@@ -82,7 +84,17 @@ def checked(
             )
         check_changes(name, struct_type(relations[name]), frame)
     kept = {name: _kept(relations[name], frame) for name, frame in batch.items()}
-    counts = _counts(relations, kept)
+    try:
+        with silent_query_errors():
+            counts = _counts(relations, kept)
+    except spark_errors() as error:
+        names = ", ".join(f"`{name}`" for name in batch)
+        raise BatchError(
+            "WH357",
+            ", ".join(batch),
+            f"the changes of {names} could not be computed ({reason_of(error)})",
+            "see to the frames that they come from; then apply the same batch again",
+        ) from error
     for name in kept:
         _check_counts(relations[name], counts[name])
     found = (
@@ -254,6 +266,12 @@ def netted(relation: Relation, log: DataFrame, order: str) -> DataFrame:
     """
     from pyspark.sql import functions as sf
 
+    if order not in log.columns:
+        raise ColumnError(
+            "WH321",
+            f"the log of `{relation.name}` has no column `{shorten(order)}` to order by",
+            *did_you_mean(order, log.columns),
+        )
     check_changes(relation.name, struct_type(relation), log.drop(sf.col(quoted(order))))
     names = [*(column.name for column in relation.columns), CHANGE, order]
     arity = len(relation.columns)

@@ -1,4 +1,4 @@
-"""Where Spark writes what it has to say: not on the user's screen."""
+"""What Spark has to say: where it writes it, not on the user's screen, and what it raises."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import IO, Final
@@ -105,3 +106,11 @@ def _stderr_to(file: IO[bytes]) -> Iterator[None]:
 def _end_of(log: IO[bytes]) -> str:
     log.seek(max(0, log.seek(0, os.SEEK_END) - LAST))
     return log.read().decode(errors="replace")
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """What Spark and Delta raise: some errors of Delta come as plain errors of the bridge."""
+    from pyspark.errors import PySparkException
+
+    # By name, since the bridge ships no types.
+    return (PySparkException, import_module("py4j.protocol").Py4JError)

@@ -132,7 +132,9 @@ def test_a_loader_may_return_more_than_the_view_shows(spark: SparkSession, tmp_p
     rows.append((5, "EU", 5))
     change = spark.createDataFrame([(5, "EU", "insert")], "cust long, region string, change string")
     load({"customers": change})
-    assert warehouse.load() == 1  # again, and the batch is not forgotten
+    with pytest.raises(RuntimeStateError, match=r"RT409(.|\n)*`load\(number=1\)`"):
+        warehouse.load()
+    assert warehouse.load(1) == 1  # again, and the batch is not forgotten
     with pytest.raises(RuntimeStateError, match=r"RT409(.|\n)*number=1\)"):
         warehouse.repair("eu")  # what the loader computes now may hold the next batch
     warehouse.repair("eu", number=1)

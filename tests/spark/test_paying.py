@@ -95,3 +95,4 @@ def test_no_lookup_at_all(spark: SparkSession, tmp_path: Path) -> None:
 def test_another_word(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="sometimes"):
         Warehouse.open(spark, str(tmp_path), PROGRAM, lookups="sometimes")
+    assert not list(tmp_path.iterdir())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import reduce
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cq.diagnostics import InputError
 from cq.program import read
 from cq.schema import Column, Relation
 from cq.syntax import Comparison, Const, Operator, Var, variables_of
@@ -43,11 +44,13 @@ from warehouse.sources import (
     joined,
     whole,
 )
+from warehouse.sources.changes import Changes, counted
 from warehouse.sources.compare import comparison_holds
 from warehouse.sources.protocol import measured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 pytestmark = pytest.mark.slow
 
@@ -409,6 +412,40 @@ def _assert_versions(spark: SparkSession, source: Source) -> None:
         assert (answer.cost.questions, answer.cost.keys_sent) == (1, 4)
         assert answer.cost.rows_sent == answer.rows == len(ANSWERS[version])
         assert answer.cost.rows_scanned == 3 + (3, 4, 4)[version]
+
+
+def test_of_two_that_advance_a_source_at_once_one_is_refused(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They change different relations, so that no table tells of the other one."""
+    path = str(tmp_path / "source")
+    source = DeltaSource.create(spark, path, start(spark, "r", "s"))
+    other = DeltaSource.open(spark, path)
+
+    def overtaken(relation: str, frame: DataFrame, rows: StructType) -> Changes:
+        monkeypatch.undo()
+        other.advance(changes(spark, 0, "s"))
+        return counted(relation, frame, rows)
+
+    monkeypatch.setattr("warehouse.sources.delta.counted", overtaken)
+    with pytest.raises(SourceError, match="somebody else made version 1") as caught:
+        source.advance(changes(spark, 1, "r"))
+    assert caught.value.code == "WH339"
+    assert source.version() == 1
+    before = rows_of(other.read("r", 0))
+    assert rows_of(source.read("r", 1)) == before
+    source.recover()
+    assert source.advance(changes(spark, 1, "r")) == 2
+    assert rows_of(other.read("r", 2)) != before
+    with pytest.raises(InputError, match="WH349"):
+        DeltaSource.open(spark, "relative")
+
+
+def test_times_with_a_zone_are_kept_in_utc(spark: SparkSession) -> None:
+    relation = read(".decl r(at: timestamp) v(X) :- r(X).").checked.relations["r"]
+    times = [datetime(2024, 1, 1, 12, tzinfo=timezone(timedelta(hours=n))) for n in (0, 2)]
+    source = MemorySource.of_rows(spark, [relation], {"r": [(at,) for at in (*times, *times)]})
+    assert rows_of(source.read("r", 0)) == {(datetime(2024, 1, 1, n),) for n in (10, 12)}
 
 
 def test_delta_answers_as_of_every_version(spark: SparkSession, tmp_path: Path) -> None:

@@ -352,7 +352,7 @@ def test_batches_against_a_set_through_replays_and_crashes(
         for batch in range(6)
         for name in ("v", "w")
     ]
-    assert {row["info"] for row in store.history().where("batch = 3").collect()} == {'{"of": 3}'}
+    assert {row["info"] for row in store.history().where("batch = 3").collect()} == {'{"of":3}'}
 
 
 def test_a_batch_without_change_is_one_line_of_the_journal(

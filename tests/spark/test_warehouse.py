@@ -15,6 +15,7 @@ from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as sf
 
 import selfmaint
 from examples import first_warehouse
@@ -41,6 +42,7 @@ from warehouse.tables import (
     ConflictError,
     ForeignWriteError,
     ProgramChangedError,
+    StorageError,
     Store,
     ViewTable,
 )
@@ -200,14 +202,16 @@ def test_bad_batches_change_nothing(shop: Shop) -> None:
         apply(shop.batch(orders=[("+", 7, 1, 1, DAY), ("+", 7, 1, 2, DAY)]))
     with pytest.raises(BatchError, match="WH354"):
         apply(shop.batch(orders=[("+", None, 1, 1, DAY)]))
+    broken = frame.withColumn("id", sf.expr("raise_error('a password')").cast("long"))
+    with pytest.raises(BatchError, match=r"WH357(.|\n)*Nothing was changed") as found:
+        apply({"orders": broken})
+    assert "password" not in str(found.value)
     assert shop.rows("sales") == before
 
 
 def test_one_job_computes_and_checks_a_batch(
     shop: Shop, count_jobs: Callable[[], AbstractContextManager[Jobs]]
 ) -> None:
-    from pyspark.sql import functions as sf
-
     batch = shop.batch(
         orders=[("+", 7, 1, 1, DAY), ("-", 8, 1, 1, DAY)], notes=[("+", 7, None)], customers=[]
     )
@@ -242,7 +246,7 @@ def test_two_maintainers_of_one_batch_apply_it_once(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one comes between the look at the views and the decision."""
-    batch = shop.batch(orders=[("+", 70, 1, 2, DAY)])
+    batch = shop.batch(orders=[("+", 69, 1, 2, DAY)])
     shop.advance(batch)
     slow = Warehouse.open(shop.spark, shop.path, selfmaint.parse(PROGRAM), source=shop.source)
 
@@ -355,6 +359,8 @@ def test_a_log_is_netted(shop: Shop) -> None:
     tie = frame.selectExpr("id", "text", "change", "1 AS at")
     with pytest.raises(BatchError, match=r"WH355.*2 rows"):
         netted(relation, tie, "at")
+    with pytest.raises(ColumnError, match=r"WH321.*`At` to order by"):
+        netted(relation, frame, "At")
     # Said twice it is said once; and a column may have any name.
     names = ("unknown", "Unknown", "words")
     text = f".decl p({names[0]}: long, {names[1]}: string) v(X) :- p(X, _)."
@@ -467,19 +473,17 @@ def test_the_number_of_jobs_does_not_depend_on_the_size(
     sizes: tuple[int, ...],
 ) -> None:
     """So many changes of the same kind, of which half are asked for and half decided here."""
-    from pyspark.sql import functions as sf
-
     text = """
     .decl r(a: long, y: long) key(a)
     .decl s(y: long, z: long) key(y)
     v(A, Y, Z) :- r(A, Y), s(Y, Z).
     """
     program = selfmaint.parse(text)
-    numbers = spark.range(200_000)
+    numbers = spark.range(10_000)
     memory = MemorySource(
         {
             "r": numbers.select(sf.col("id").alias("a"), (sf.col("id") % 1000).alias("y")),
-            "s": spark.range(150_000).select(sf.col("id").alias("y"), sf.col("id").alias("z")),
+            "s": spark.range(101_000).select(sf.col("id").alias("y"), sf.col("id").alias("z")),
         }
     )
     source = SimulatedSource(memory, clock=VirtualClock())
@@ -763,7 +767,7 @@ def test_a_batch_that_is_not_in_the_journal_is_not_applied_twice(
         raise KeyboardInterrupt
 
     number = shop.warehouse.next_batch()
-    batch = shop.batch(orders=[("+", 71, 2, 2, DAY)])
+    batch = shop.batch(orders=[("+", 72, 2, 2, DAY)])
     shop.advance(batch)
     with monkeypatch.context() as patch:
         patch.setattr(Store, "_record", dying)
@@ -791,6 +795,62 @@ def test_a_relation_without_columns(spark: SparkSession, tmp_path: Path) -> None
     assert [tuple(row) for row in warehouse.view("v").read().collect()] == [(3,)]
     with pytest.raises(BatchError, match="WH352"):
         warehouse.apply({"r": comes.unionAll(comes)})
+
+
+def test_another_batch_with_the_number_of_the_last_one(shop: Shop) -> None:
+    """Two streams that both count from the same number: the second one's changes would be lost."""
+    number = shop.apply(orders=[("+", 80, 1, 1, DAY)]).batch
+    orders = shop.batch(orders=[("+", 80, 1, 1, DAY)])
+    customers = shop.batch(customers=[("+", 80, "Eve", "EU")])
+    reopened = Warehouse.open(shop.spark, shop.path, shop.warehouse.program, source=shop.source)
+    for warehouse in (shop.warehouse, reopened):
+        with pytest.raises(RuntimeStateError, match=f"RT411(.|\n)*number {number + 1}"):
+            warehouse.apply(customers, number)
+        assert warehouse.apply(orders, number).is_replay
+        nobody = shop.batch(customers=[])
+        assert warehouse.apply({**orders, **nobody}, number).is_replay
+    shop.check()
+
+
+def test_a_batch_before_any_load(spark: SparkSession, tmp_path: Path) -> None:
+    """With a number it would be taken for the first one, and what the source has be forgotten."""
+    program = selfmaint.parse(".decl r(a: long) v(A) :- r(A).")
+    one, two = (spark.range(n, n + 1).toDF("a") for n in (1, 2))
+    batch = {"r": two.selectExpr("*", "'insert' AS change")}
+    for rows, folder in ((one, "rows"), (one.where("false"), "empty")):
+        source = MemorySource({"r": rows})
+        source.advance(batch)
+        warehouse = Warehouse.open(spark, str(tmp_path / folder), program, source=source)
+        if folder == "rows":
+            with pytest.raises(RuntimeStateError, match=r"RT401(.|\n)*`load\(0\)`"):
+                warehouse.apply(batch, 1)
+            warehouse.load(0)
+        assert warehouse.apply(batch, 1).of("v").inserted == 1
+        assert warehouse.verify("v").is_right
+    with pytest.raises(selfmaint.InputError, match="WH349"):
+        Warehouse.open(spark, "a/relative/path", program, source=source)
+
+
+def test_a_view_whose_files_are_lost_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    """Found out while a batch is decided: the error says the state, and what to do."""
+    program = selfmaint.parse(
+        ".decl r(a: long, b: long) .decl s(b: long) v(A, B) :- r(A, B), s(B)."
+    )
+    rows = {"r": [(1, 1)], "s": [(1,), (2,)]}
+    source = MemorySource.of_rows(spark, program.relations.values(), rows)
+    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source)
+    warehouse.load()
+    (loaded,) = warehouse.history("v").collect()
+    for file in (tmp_path / "views" / "v").glob("*.parquet"):
+        file.unlink()
+    change = spark.createDataFrame([(5, 1, "insert")], "a long, b long, change string")
+    source.advance({"r": change})
+    said = rf"unchanged at version {loaded['version']}(.|\n)*Batch 1 is not applied"
+    with pytest.raises(StorageError, match=said):
+        warehouse.apply({"r": change})
+    assert warehouse.repair("v")
+    assert warehouse.apply({"r": change}).of("v").inserted == 1
+    assert warehouse.verify("v").is_right
 
 
 def test_a_program_without_views(spark: SparkSession, tmp_path: Path) -> None:

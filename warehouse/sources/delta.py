@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from cq.diagnostics import shown
 from warehouse.columns import delta_table
+from warehouse.paths import require_absolute
 from warehouse.sources.changes import Changes, counted, require_known
 from warehouse.sources.errors import SourceError
 from warehouse.sources.join import Join
@@ -99,11 +100,20 @@ class RecordedEpochs:
         latest = rows.groupBy("relation").agg(functions.max("table_version")).collect()
         return {str(relation): int(number) for relation, number in latest} or None
 
-    def record(self, version: int, epoch: Epoch) -> None:
+    def record(self, version: int, epoch: Epoch, *, is_new: bool = False) -> None:
+        """Add an epoch.
+
+        Args:
+            is_new: nobody may have recorded this version before. Delta drops the write then, since
+                it carries the version as its number; `epoch` tells whose the epoch is.
+        """
         rows = [(version, relation, number) for relation, number in sorted(epoch.items())]
         frame = self._spark.createDataFrame(rows, EPOCH_COLUMNS)
+        writer = frame.coalesce(1).write.format("delta").mode("append")
+        if is_new:
+            writer = writer.options(txnAppId="selfmaint epochs", txnVersion=str(version))
         with carrying(self._spark, {}):
-            frame.coalesce(1).write.format("delta").mode("append").save(self._path)
+            writer.save(self._path)
 
     def _read(self) -> DataFrame:
         return self._spark.read.format("delta").load(self._path)
@@ -145,7 +155,12 @@ class DeltaSource:
         *,
         name: str = "delta",
     ) -> DeltaSource:
-        """Write the relations as Delta tables into a new folder; this is version 0."""
+        """Write the relations as Delta tables into a new folder; this is version 0.
+
+        Raises:
+            InputError: WH349, a relative path.
+        """
+        require_absolute(path)
         paths = {relation: _table_path(path, relation) for relation in tables}
         for relation, frame in tables.items():
             writer = frame.write.format("delta").option("delta.enableDeletionVectors", "true")
@@ -161,7 +176,9 @@ class DeltaSource:
 
         Raises:
             SourceError: WH331, there is none.
+            InputError: WH349, a relative path.
         """
+        require_absolute(path)
         epochs = RecordedEpochs(spark, f"{path}/{EPOCHS}")
 
         _, found = _unless_gone(
@@ -191,7 +208,11 @@ class DeltaSource:
             versions: per version of the source, which is the number of the batch that it ends,
                 the version of each relation's table. Add to it before a batch is applied. None for
                 one version, 0, of the tables as they are now.
+        Raises:
+            InputError: WH349, a relative path.
         """
+        for path in tables.values():
+            require_absolute(path)
         if versions is None:
             versions = {0: {name: _table_version(spark, path) for name, path in tables.items()}}
         for number, epoch in versions.items():
@@ -247,7 +268,8 @@ class DeltaSource:
 
         Raises:
             ColumnError: WH321, WH322; nothing has been applied.
-            SourceError: WH339, a table is not as the recorded version left it.
+            SourceError: WH339, a table is not as the recorded version left it, or somebody else
+                was faster.
         """
         epochs = self._own_epochs()
         require_known(self.name, changes, self._tables)
@@ -269,7 +291,14 @@ class DeltaSource:
                     size += change.inserts - change.deletes
                     self._sizes[relation, epoch[relation]] = size
         self._require_untouched(version, {name: epoch[name] for name in changes})
-        epochs.record(version + 1, epoch)
+        epochs.record(version + 1, epoch, is_new=True)
+        if epochs.epoch(version + 1) != epoch:
+            raise SourceError(
+                "WH339",
+                f"somebody else made version {version + 1} of source `{self.name}` at the same "
+                "time. What was written here is not part of it",
+                "`recover()` undoes that; then advance it again, one writer at a time",
+            )
         self._read_epochs[version + 1] = epoch
         return version + 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from cq.schema import Relation
@@ -14,6 +15,12 @@ from warehouse.sources.protocol import Answer, computed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+def _without_zone(value: object) -> object:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
 
 
 class MemorySource:
@@ -40,20 +47,19 @@ class MemorySource:
     ) -> MemorySource:
         """Declared relations with rows of Python values; a row given twice is one row.
 
+        Times with a zone are kept in UTC: a column of Spark has none.
+
         Raises:
             InputError: a row that its relation does not admit.
             ColumnError: WH320, a relation without declared types.
         """
-        return cls(
-            {
-                relation.name: spark.createDataFrame(
-                    list(dict.fromkeys(map(relation.admit, rows.get(relation.name, ())))),
-                    struct_type(relation),
-                )
-                for relation in relations
-            },
-            name=name,
-        )
+
+        def table(relation: Relation) -> DataFrame:
+            admitted = (relation.admit(row) for row in rows.get(relation.name, ()))
+            distinct = dict.fromkeys(tuple(map(_without_zone, row)) for row in admitted)
+            return spark.createDataFrame(list(distinct), struct_type(relation))
+
+        return cls({relation.name: table(relation) for relation in relations}, name=name)
 
     @property
     def name(self) -> str:

@@ -21,10 +21,11 @@ from warehouse.tables.errors import (
     TableError,
 )
 from warehouse.tables.order import Extent, Place, place_of
-from warehouse.tables.store import Program, Store, ViewSpec, last_batch
+from warehouse.tables.store import RELATIONS, Program, Store, ViewSpec, last_batch
 from warehouse.tables.views import Commit, State, ViewTable
 
 __all__ = [
+    "RELATIONS",
     "BatchOrderError",
     "Commit",
     "ConflictError",

@@ -22,11 +22,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from warehouse.columns import delta_table, quoted
-from warehouse.sparklog import silent_query_errors
+from warehouse.sparklog import silent_query_errors, spark_errors
 from warehouse.tables.carrying import carrying
 from warehouse.tables.errors import (
     REPAIR,
@@ -133,7 +132,7 @@ class GuardedTable:
     def create(self, frame: DataFrame) -> None:
         """A new table with these columns and rows."""
         carried = {"userMetadata": Mark(Kind.CREATE).dump()}
-        with self._translated(), carrying(self.spark, {}):
+        with self.translated(), carrying(self.spark, {}):
             writer = frame.write.format("delta").mode("error").options(**PROPERTIES, **carried)
             if len(frame.columns) > MOST_WITH_STATISTICS:
                 writer = writer.option("delta.dataSkippingNumIndexedCols", len(frame.columns))
@@ -148,14 +147,14 @@ class GuardedTable:
         reader = self.spark.read.format("delta")
         if version is None:
             return reader.load(self.path)
-        with self._translated():
+        with self.translated():
             frame = reader.option("versionAsOf", version).load(self.path)
             _ = frame.schema  # a Connect session finds out only now
         return frame
 
     def files(self) -> int:
         """How many files the newest version consists of."""
-        with self._translated():
+        with self.translated():
             (row,) = (
                 self.spark.sql(f"DESCRIBE DETAIL {self.identifier}").select("numFiles").collect()
             )
@@ -173,7 +172,7 @@ class GuardedTable:
             with silent_query_errors():
                 frame = self.spark.read.format("delta").option("versionAsOf", NO_SUCH_VERSION)
                 _ = frame.load(self.path).schema
-        except _spark_errors() as error:
+        except spark_errors() as error:
             versions = versions_of(error)
             if versions is None:
                 self._raise(error)
@@ -188,7 +187,7 @@ class GuardedTable:
         try:
             with silent_query_errors():
                 return is_last_commit(self.spark, self.path, version)
-        except _spark_errors():
+        except spark_errors():
             return False
 
     def entries(self, since: int, newest: int) -> tuple[Entry, ...]:
@@ -201,7 +200,7 @@ class GuardedTable:
 
     def last(self, limit: int) -> tuple[Entry, ...]:
         """At most `limit` of the last commits, newest first; one Spark job."""
-        with self._translated():
+        with self.translated():
             rows = self.spark.sql(
                 f"DESCRIBE HISTORY {self.identifier} LIMIT {max(1, int(limit))}"
             ).collect()
@@ -261,7 +260,7 @@ class GuardedTable:
         """
         order = f" ZORDER BY ({', '.join(map(quoted, columns))})" if columns else ""
         carried = {"userMetadata": Mark(Kind.OPTIMIZE).dump()}
-        with self._translated(), carrying(self.spark, carried):
+        with self.translated(), carrying(self.spark, carried):
             self.spark.sql(f"OPTIMIZE {self.identifier}{order}").collect()
 
     def _write(self, expected: int, mark: Mark, write: Write, *, is_fenced: bool = True) -> Entry:
@@ -270,6 +269,10 @@ class GuardedTable:
             # Delta would list all files of a small table with every commit. Nobody reads the list
             # of a table whose marks are what matters, and it grows with each of them.
             settings["spark.databricks.delta.allFilesInCrc.enabled"] = "false"
+            # Its lines are mostly JSON, which this takes half as much for as Spark's own choice.
+            settings["spark.sql.parquet.compression.codec"] = "zstd"
+            # Parquet would repeat the least and the greatest of them, as they are.
+            settings["parquet.column.statistics.enabled"] = "false"
         with carrying(self.spark, {}, settings):
             # Only now: whoever had the turn before may have committed.
             base = self._base(expected, mark)
@@ -282,7 +285,7 @@ class GuardedTable:
             try:
                 with silent_query_errors():
                     write({"userMetadata": mark.dump(), **fence})
-            except _spark_errors() as error:
+            except spark_errors() as error:
                 # Delta can fail after its commit, for example while it writes a checkpoint.
                 entry = self._committed(base, mark, error)
                 if entry is None:
@@ -361,7 +364,7 @@ class GuardedTable:
         try:
             with silent_query_errors():
                 row = commit_info(self.spark, self.path, version)
-        except _spark_errors():
+        except spark_errors():
             return None
         return None if row is None else Entry.of(version, row)
 
@@ -376,11 +379,12 @@ class GuardedTable:
         )
 
     @contextmanager
-    def _translated(self, version: int | None = None, mark: Mark | None = None) -> Iterator[None]:
+    def translated(self, version: int | None = None, mark: Mark | None = None) -> Iterator[None]:
+        """A block in which an error of Spark becomes one of ours."""
         try:
             with silent_query_errors():
                 yield
-        except _spark_errors() as error:
+        except spark_errors() as error:
             self._raise(error, version, mark)
 
     def _raise(
@@ -451,11 +455,3 @@ def _again(mark: Mark) -> tuple[str, ...]:
             return ("run `load()` or `repair()` again, whichever it was",)
         case _:
             return ()
-
-
-def _spark_errors() -> tuple[type[Exception], ...]:
-    """What Spark and Delta raise: some errors of Delta come as plain errors of the bridge."""
-    from pyspark.errors import PySparkException
-
-    # By name, since the bridge ships no types.
-    return (PySparkException, import_module("py4j.protocol").Py4JError)

@@ -16,6 +16,11 @@ from uuid import uuid4
 FORMAT: Final = 1
 
 
+def compact(content: Mapping[str, object]) -> str:
+    """JSON without a space: what is written with each batch stays."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
 class Kind(StrEnum):
     """What a commit of ours did."""
 
@@ -56,7 +61,7 @@ class Mark:
             content["only_at"] = self.only_at
         if self.extended_from is not None:
             content["extended_from"] = self.extended_from
-        return json.dumps({"selfmaint": FORMAT, **content}, sort_keys=True)
+        return compact({"selfmaint": FORMAT, **content})
 
     @classmethod
     def parse(cls, text: str | None) -> Mark | None:

@@ -12,11 +12,12 @@ that lack it. The journal is what moves the number of a view on that a batch did
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from warehouse.paths import require_absolute
 from warehouse.tables.errors import (
     BatchOrderError,
     ConflictError,
@@ -28,7 +29,7 @@ from warehouse.tables.errors import (
     TableError,
 )
 from warehouse.tables.guarded import GuardedTable
-from warehouse.tables.marks import Kind, Mark
+from warehouse.tables.marks import Kind, Mark, compact
 from warehouse.tables.order import Extent, Place
 from warehouse.tables.views import Commit, Made, State, ViewTable
 
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
+RELATIONS: Final = "relations"
+"""Where a commit says which relations its batch changed."""
+
 LAST_RECORDS: Final = (4, 100, 10_000)
 """How far back to look for the journal's last line, in steps: only upkeep can come behind it."""
 
@@ -92,12 +96,15 @@ class Record:
         version: of the journal's table.
         states: of the views.
         made: the last commit of ours that changed each of them.
+        batch: the number of the last batch, and the relations that it changed; None for a load, or
+            if that is not known.
     """
 
     version: int
     states: Mapping[str, State] = field(default_factory=dict)
     made: Mapping[str, Made] = field(default_factory=dict)
     note: Note = field(default_factory=dict)
+    batch: tuple[int, frozenset[str]] | None = None
 
 
 class Store:
@@ -112,6 +119,7 @@ class Store:
         self._journal = journal
         self._version = last.version
         self._recorded = dict(last.states)
+        self._batch = last.batch
         self.note = last.note
         self.views = MappingProxyType(dict(views))
 
@@ -126,7 +134,9 @@ class Store:
             ProgramChangedError: WH346, if it was made for another program.
             StrangeTableError: WH347, if it holds tables that are not ours.
             CorruptLogError: WH344, if what must be remembered cannot be read.
+            InputError: WH349, a relative path.
         """
+        require_absolute(path)
         path = path.rstrip("/")
         memory = GuardedTable(spark, f"{path}/_selfmaint/program", "the warehouse's program")
         journal = GuardedTable(spark, f"{path}/_selfmaint/batches", "the warehouse's journal")
@@ -240,6 +250,7 @@ class Store:
         if last.version == self._version:
             return False
         self._version, self._recorded, self.note = last.version, dict(last.states), last.note
+        self._batch = last.batch
         for name, state in last.states.items():
             # What came after it, the next look will see.
             self.views[name].remember(state, last.made.get(name))
@@ -298,13 +309,14 @@ class Store:
         # Without a line there is no news: upkeep moved a version on, which the next line will say.
         if commits and states != self._recorded:
             lines = [
-                (batch, name, c.version, c.is_changed, json.dumps(dict(c.info), sort_keys=True))
+                (batch, name, c.version, c.is_changed, compact(dict(c.info)))
                 for name, c in sorted(commits.items())
             ]
             note = self.note if note is None else note
             views = {n: [s.version, s.batch, s.extended_from] for n, s in states.items()}
             made = {n: [t.made.version, t.made.id] for n, t in self.views.items() if t.made}
-            told = {"views": views, "made": made, "note": note}
+            changed = changed_relations(commits.values())
+            told = {"views": views, "made": made, "note": note, RELATIONS: changed}
             mark = Mark(Kind.RECORD, batch, told, extended_from=extended_from)
             frame = _lines_frame(self._journal.spark, lines)
             try:
@@ -313,8 +325,17 @@ class Store:
                 self.catch_up()
                 raise
             self._recorded, self.note = dict(states), note
+            self._batch = None if changed is None else (batch, frozenset(changed))
         for name, table in self.views.items():
             table.remember(states[name], table.made)
+
+    def relations_of(self, batch: int) -> frozenset[str] | None:
+        """The relations that the last batch changed, if it has this number and that is known."""
+        if self._batch is not None and self._batch[0] == batch:
+            return self._batch[1]
+        applied = (table.applied(batch) for table in self.views.values())
+        found = changed_relations([commit for commit in applied if commit is not None])
+        return None if found is None else frozenset(found)
 
     def history(self) -> DataFrame:
         """The journal: batch, view, version, is_changed, info (JSON).
@@ -323,6 +344,18 @@ class Store:
         in it twice.
         """
         return self._journal.read()
+
+
+def changed_relations(commits: Iterable[Commit]) -> list[str] | None:
+    """The relations that a batch changed, as its commits say; None if they do not say it.
+
+    A load does not, and a batch that was extended is several.
+    """
+    for commit in commits:
+        found = commit.info.get(RELATIONS)
+        if isinstance(found, list) and commit.extended_from is None and not commit.is_load:
+            return [str(name) for name in found]
+    return None
 
 
 def last_batch(states: Mapping[str, State]) -> Extent | None:
@@ -429,7 +462,11 @@ def _last_record(journal: GuardedTable) -> Record:
                     found = entry.mark.info.get("made", {})
                     assert isinstance(found, dict)
                     made = {name: Made(*pair) for name, pair in found.items()}
-                    return Record(entries[0].version, states, made, note)
+                    changed, number = entry.mark.info.get(RELATIONS), entry.mark.batch
+                    batch = None
+                    if isinstance(changed, list) and number is not None:
+                        batch = number, frozenset(map(str, changed))
+                    return Record(entries[0].version, states, made, note, batch)
             if entries[-1].version == 0:
                 return Record(entries[0].version)
     except (MissingTableError, CorruptLogError) as error:

@@ -8,7 +8,8 @@ Real columns only: any other tool can read the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -231,6 +232,16 @@ class ViewTable:
     def read(self, version: int | None = None) -> DataFrame:
         """The rows, now or at a version."""
         return self._table.read(version)
+
+    @contextmanager
+    def unchanged(self, version: int, batch: int) -> Iterator[None]:
+        """A block that decides on a batch: where Spark fails in it, the error says so.
+
+        Raises:
+            TableError: with the version that the view stays at, and the batch that it lacks.
+        """
+        with self._table.translated(version, Mark(Kind.BATCH, batch)):
+            yield
 
     def files(self) -> int:
         """How many files hold the rows now."""
