@@ -565,6 +565,13 @@ def low_limit_of_rows() -> Iterator[None]:
 
 
 MANY_ALIKE = {"r": [(h, 1, 5) for h in range(1, 30)] + [(0, 2, 5)]}
+ASKED = """
+    .decl r(h: long, x: long, y: long)
+    .decl s(y: long, z: long)
+    .decl t(x: long)
+    v(X, Y, Z) :- r(H, X, Y), s(Y, Z), t(X).
+"""
+SOME = {"r": [(0, 0, 4)], "s": [(y, z) for y in (4, 5) for z in range(10)]}
 
 
 @pytest.mark.usefixtures("low_limit_of_rows")
@@ -586,12 +593,14 @@ class TestManyAlike:
                 ),
             ),
             "asked": partial(
+                check, scenario(ASKED, {**SOME, "t": [(1,), (2,)]}, inserts=MANY_ALIKE)
+            ),
+            "unanswered": partial(
                 check,
                 scenario(
-                    ".decl r(h: long, x: long, y: long) .decl s(y: long, z: long) "
-                    ".decl t(x: long) v(X, Y, Z) :- r(H, X, Y), s(Y, Z), t(X).",
-                    {"r": [(0, 0, 4)], "s": [(y, z) for y in (4, 5) for z in range(10)], "t": []},
-                    inserts={**MANY_ALIKE, "t": [(2,)]},
+                    ASKED,
+                    {**SOME, "t": [(29,)]},
+                    inserts={"r": [(0, x, 5) for x in range(1, 30)]},
                 ),
             ),
             "new": partial(
