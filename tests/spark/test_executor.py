@@ -444,6 +444,16 @@ BY_HAND: Mapping[str, Scenario] = {
         {"r": [(0, 1, 1), (0, 2, 2)], "s": [(1, 5), (1, 6), (2, 5)], "t": [(1, 7), (2, 7), (2, 8)]},
         inserts={"r": [(1, 1, 2), (2, 1, 2)]},
     ),
+    "a value that contradicts, and one that does not": scenario(
+        """
+        .decl r(x: long, c: long, d: long)
+        .decl c(c: long, d: long) key(c)
+        .decl s(d: long, z: long)
+        v(X, C, D, Z) :- r(X, C, D), c(C, D), s(D, Z).
+        """,
+        {"r": [(1, 1, 5)], "c": [(1, 5), (2, 6)], "s": [(5, 8), (5, 9), (7, 8)]},
+        inserts={"r": [(8, 1, 7), (9, 1, 5)]},
+    ),
     "groups of which one has no answer": scenario(
         TWO_GROUPS,
         {"r": [(0, 1, 1)], "s": [(1, 5), (3, 5), (3, 6)], "t": [(1, 7), (4, 8)]},
