@@ -126,7 +126,7 @@ class Warehouse:
             InputError: RT402, the source does not hold a relation; WH349, a relative path.
         """
         require(spark)
-        kept = Lookups(lookups)
+        chosen = Lookups(lookups)  # before anything is made
         missing = [] if source is None else sorted(program.relations.keys() - source.relations)
         if source is not None and missing:
             raise InputError(
@@ -141,7 +141,7 @@ class Warehouse:
         for relation in program.relations.values():
             require_changeable(relation)  # before anything is made
         store, patience = Store.open(spark, path, stored), Patience(limit_seconds, retries)
-        return cls(spark, program, store, source, kept, patience, later)
+        return cls(spark, program, store, source, chosen, patience, later)
 
     @property
     def views(self) -> tuple[str, ...]:

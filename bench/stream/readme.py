@@ -24,7 +24,7 @@ from bench.stream.results import (
 from bench.stream.tables import in_bytes, latency_name
 from bench.tables import markdown
 
-__all__ = ["README", "RESULT", "block", "filled", "summary"]
+__all__ = ["README", "RESULT", "beside", "block", "filled", "result_of", "summary"]
 
 RESULT: Final = RESULTS / "stream.json"
 

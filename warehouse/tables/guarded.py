@@ -269,7 +269,7 @@ class GuardedTable:
             # Delta would list all files of a small table with every commit. Nobody reads the list
             # of a table whose marks are what matters, and it grows with each of them.
             settings["spark.databricks.delta.allFilesInCrc.enabled"] = "false"
-            # Its lines are mostly JSON, which this takes half as much for as Spark's own choice.
+            # Its lines are mostly JSON, which takes less so than with Spark's own choice.
             settings["spark.sql.parquet.compression.codec"] = "zstd"
             # Parquet would repeat the least and the greatest of them, as they are.
             settings["parquet.column.statistics.enabled"] = "false"
