@@ -67,7 +67,7 @@ class Decision:
     Args:
         counts: the verdicts.
         done: None if the batch has nothing to do with the view.
-        files_read, files: see `ViewReport`.
+        files_read, files, rows_read, rows: see `ViewReport`.
         cost: what the source was asked.
         clock: of the stages so far.
         jobs: Spark jobs so far; None if they cannot be told from others.
@@ -80,6 +80,8 @@ class Decision:
     done: Maintained | None = None
     files_read: int = 0
     files: int = 0
+    rows_read: int = 0
+    rows: int = 0
     cost: Cost = field(default_factory=Cost)
     clock: StageClock = field(default_factory=StageClock)
     jobs: int | None = 0
@@ -134,7 +136,7 @@ def decide(
 
     stored, clock = task.stored, StageClock()
     costs: list[Cost] = []
-    read: list[Future[list[str]]] = []
+    read: list[Future[tuple[int, int]]] = []
 
     def answer(asked: Ask, keys: DataFrame | None) -> Answers:
         join = Join(
@@ -159,6 +161,10 @@ def decide(
             raise _LaterAnswer(found.version)
         return Answers(found.frame, found.rows)
 
+    def size_of(scanned: DataFrame) -> tuple[int, int]:
+        files = scanned.inputFiles()
+        return len(files), stored.table.rows_in(files)
+
     # Delta computes a table's state anew after each commit to count its files, and the lookups need
     # that state as well, but not at once: so it is done while they are being prepared.
     inheriting = inheritable_thread_target(spark)
@@ -169,6 +175,7 @@ def decide(
             ThreadPoolExecutor(1) as beside,
         ):
             files = beside.submit(inheriting(stored.table.files))
+            rows = beside.submit(inheriting(stored.table.rows), task.state.version)
             done = maintain(
                 stored.query,
                 stored.table.read(task.state.version),
@@ -176,14 +183,24 @@ def decide(
                 answer,
                 by_slices=task.by_slices,
                 skipped=task.skipped,
-                reading=lambda scanned: read.append(beside.submit(inheriting(scanned.inputFiles))),
+                reading=lambda scanned: read.append(beside.submit(inheriting(size_of), scanned)),
             )
     except _LaterAnswer as later:
         return Decision(task, (), cost=sum(costs, Cost()), answered_as_of=later.version)
     others = {name: c for name, c in changes.items() if name not in stored.relations}
     counts = (*verdicts(done.counts), *irrelevant(others, stored.relations))
-    files_read = sum(len(found.result()) for found in read)
-    return Decision(task, counts, done, files_read, files.result(), sum(costs, Cost()), clock)
+    sizes = [found.result() for found in read]
+    return Decision(
+        task,
+        counts,
+        done,
+        files_read=sum(size[0] for size in sizes),
+        files=files.result(),
+        rows_read=sum(size[1] for size in sizes),
+        rows=rows.result(),
+        cost=sum(costs, Cost()),
+        clock=clock,
+    )
 
 
 class _LaterAnswer(Exception):

@@ -44,6 +44,8 @@ class ViewReport:
         files_read, files: how many files of the view's table they were made in, of how many. What
             is left out cannot hold what was looked up, by the least and greatest values that Delta
             keeps for each file.
+        rows_read, rows: how many rows these files hold, of how many that the view had. Rows that
+            are deleted and still in their files are read as well.
         cost: what the source was asked, and what that took.
         traditional: an estimate of what the source would have been asked by a warehouse that looks
             nothing up: one question per changed subgoal for the rows of the other subgoals, with
@@ -69,6 +71,8 @@ class ViewReport:
     lookups: int = 0
     files_read: int = 0
     files: int = 0
+    rows_read: int = 0
+    rows: int = 0
     cost: Cost = field(default_factory=Cost)
     traditional: Cost = field(default_factory=Cost)
     inserted: int = 0
@@ -187,8 +191,8 @@ class Report:
 
 
 _LABELS: Final = (
-    "decided here", "lookups", "files read", "questions asked", "questions avoided", "keys sent",
-    "rows received", "bytes received", "rows inserted", "rows deleted", "Spark jobs",
+    "decided here", "lookups", "files read", "rows read", "questions asked", "questions avoided",
+    "keys sent", "rows received", "bytes received", "rows inserted", "rows deleted", "Spark jobs",
 )  # fmt: skip
 SAVED: Final = "source seconds saved"
 _SOURCE: Final = ("source seconds", SAVED)
@@ -203,6 +207,7 @@ def _figures(view: ViewReport) -> dict[str, str]:
         "decided here": rounded(view.decided_here),
         "lookups": rounded(view.lookups),
         "files read": f"{rounded(view.files_read)} of {rounded(view.files)}",
+        "rows read": f"{rounded(view.rows_read)} of {rounded(view.rows)}",
         "questions asked": rounded(view.cost.questions),
         "questions avoided": rounded(view.questions_avoided),
         "keys sent": rounded(view.cost.keys_sent),
@@ -240,7 +245,8 @@ _COST: Final = (
 _REPORT: Final = (
     "struct<"
     f"verdicts: struct<{', '.join(f'`{kind}`: bigint' for kind in Kind)}>, lookups: bigint, "
-    f"files_read: bigint, files: bigint, cost: {_COST}, traditional: {_COST}, "
+    f"files_read: bigint, files: bigint, rows_read: bigint, rows: bigint, cost: {_COST}, "
+    f"traditional: {_COST}, "
     "questions_avoided: bigint, inserted: bigint, deleted: bigint, jobs: bigint, "
     "seconds: double, seconds_saved: double, "
     "stages: array<struct<name: string, seconds: double>>, notes: array<string>>"
@@ -275,6 +281,8 @@ def report_columns(journal: DataFrame) -> DataFrame:
         "r.lookups",
         "r.files_read",
         "r.files",
+        "r.rows_read",
+        "r.rows",
         "r.cost.questions",
         "r.questions_avoided",
         "r.cost.keys_sent",

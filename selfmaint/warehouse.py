@@ -495,6 +495,8 @@ class Warehouse:
             lookups=done.counts.lookups,
             files_read=decision.files_read,
             files=decision.files,
+            rows_read=decision.rows_read,
+            rows=decision.rows,
             traditional=self._traditional(task.source, done.counts.asking),
             inserted=done.counts.inserted,
             deleted=done.counts.deleted,

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from warehouse.columns import delta_table, quoted
@@ -40,7 +41,7 @@ from warehouse.tables.errors import (
     reason_of,
     versions_of,
 )
-from warehouse.tables.log import commit_info, is_last_commit
+from warehouse.tables.log import is_last_commit, logged, rows_of
 from warehouse.tables.marks import Kind, Mark
 from warehouse.tables.merging import merge_of
 
@@ -87,18 +88,23 @@ MOST_WITH_STATISTICS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One commit of a table's history."""
+    """One commit of a table's history.
+
+    Args:
+        added: the files that it adds to their rows; nothing if only Delta's history was read.
+    """
 
     version: int
     operation: str
     mark: Mark | None
     metrics: Mapping[str, str]
+    added: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, version: int, row: Row) -> Entry:
+    def of(cls, version: int, row: Row, added: Mapping[str, int] = MappingProxyType({})) -> Entry:
         """From Delta's words for what a commit says about itself."""
         mark = Mark.parse(row["userMetadata"])
-        return cls(version, row["operation"], mark, row["operationMetrics"] or {})
+        return cls(version, row["operation"], mark, row["operationMetrics"] or {}, added)
 
     @property
     def changes_rows(self) -> bool:
@@ -159,6 +165,16 @@ class GuardedTable:
                 self.spark.sql(f"DESCRIBE DETAIL {self.identifier}").select("numFiles").collect()
             )
         return int(row["numFiles"])
+
+    def rows(self, version: int) -> int:
+        """How many rows a version has; one job, which reads the log alone."""
+        with self.translated():
+            return self.read(version).count()
+
+    def rows_of(self, files: Sequence[str]) -> dict[str, int]:
+        """The names of files of this table to their rows; see there."""
+        with self.translated():
+            return rows_of(self.spark, files)
 
     def newest(self) -> int:
         """The newest version, without a Spark job.
@@ -363,10 +379,10 @@ class GuardedTable:
         """The commit that made a version; None if the log does not have it, or not clearly."""
         try:
             with silent_query_errors():
-                row = commit_info(self.spark, self.path, version)
+                found = logged(self.spark, self.path, version)
         except spark_errors():
             return None
-        return None if row is None else Entry.of(version, row)
+        return None if found is None else Entry.of(version, found.info, found.added)
 
     def _conflict(self, version: int, mark: Mark) -> ConflictError:
         return ConflictError(

@@ -23,6 +23,7 @@ from warehouse.tables.errors import (
 from warehouse.tables.guarded import Entry, GuardedTable
 from warehouse.tables.marks import Kind, Mark
 from warehouse.tables.order import Place, place_of
+from warehouse.tables.sizes import Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +99,7 @@ class ViewTable:
         self._made = made
         self._is_compared = made is None
         self._applied: Commit | None = None
+        self._sizes = Sizes(table)
 
     @classmethod
     def create(
@@ -247,6 +249,14 @@ class ViewTable:
         """How many files hold the rows now."""
         return self._table.files()
 
+    def rows(self, version: int) -> int:
+        """How many rows a version has; a job, unless it is the last one that we have made."""
+        return self._sizes.rows(version)
+
+    def rows_in(self, files: Sequence[str]) -> int:
+        """See `Sizes.rows_in`."""
+        return self._sizes.rows_in(files)
+
     def commit(
         self,
         expected: int,
@@ -325,6 +335,7 @@ class ViewTable:
         self._known = State(entry.version, commit.batch, commit.extended_from)
         self._made, self._is_compared = _made_by(entry), True
         self._applied = commit
+        self._sizes.learn(entry, commit.inserted, commit.deleted, is_load=commit.is_load)
         return commit
 
     def _fitting(self, frame: DataFrame) -> DataFrame:
