@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from lookups.verdict import Kind
@@ -27,10 +27,16 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How long a stage of a batch took."""
+    """What a stage of a batch took.
+
+    Args:
+        jobs: Spark jobs, as `ViewReport.jobs` has them, of deciding and of committing. Those of a
+            question count where it is asked, as part of deciding.
+    """
 
     name: str
     seconds: float
+    jobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,12 @@ class ViewReport:
     stages: tuple[Stage, ...] = ()
     notes: tuple[str, ...] = ()
     is_replay: bool = False
+
+    def with_jobs(self, **jobs: int | None) -> ViewReport:
+        """The same with the jobs of its stages, by name; their sum is that of the view."""
+        stages = tuple(replace(stage, jobs=jobs.get(stage.name)) for stage in self.stages)
+        known = [count for count in jobs.values() if count is not None]
+        return replace(self, stages=stages, jobs=sum(known) if len(known) == len(jobs) else None)
 
     def changes(self, *kinds: Kind) -> int:
         """How many changes got one of these verdicts; all of them without any."""

@@ -373,9 +373,7 @@ class Warehouse:
             paying.learn(decisions[name])
             report, commit = self._commit(decisions[name], extent, changes)
             report = replace(report, notes=(*extension_note(extent), *paying.sentences(name)))
-            more = jobs.more()
-            if more is not None and report.jobs is not None:
-                report = replace(report, jobs=report.jobs + more)
+            report = report.with_jobs(decide=decisions[name].jobs, commit=jobs.more())
             reports.append(report)
             # The report goes into the journal with the batch: one commit for both.
             info = {**commit.info, "report": report.as_dict()}
@@ -481,9 +479,7 @@ class Warehouse:
         told = {RELATIONS: sorted(changes)}
         table, version = task.stored.table, task.state.version
         own = extent.extended_from
-        report = ViewReport(
-            task.stored.name, version, decision.counts, cost=decision.cost, jobs=decision.jobs
-        )
+        report = ViewReport(task.stored.name, version, decision.counts, cost=decision.cost)
         self._asked += decision.cost
         if done is None:
             commit = table.commit(

@@ -8,21 +8,13 @@ adds a row to every view: deciding and writing are measured, and no source.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from statistics import median
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 import selfmaint
-from bench.growth.memory import Memory
-from bench.growth.results import Measured, Point, Run
-from bench.machine import machine
-from bench.spread import Spread, short
+from bench.growth.results import Point
 from selfmaint import Report, Warehouse
-from warehouse.sources import MemorySource
+from warehouse.sources import Answer, Join
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,7 +40,6 @@ QUICK: Final = {axis: points[:2] for axis, points in AXES.items()}
 
 STEPS: Final = (7919, 104_729, 1_299_709, 15_485_863, 32_452_843, 49_979_687, 67_867_967)
 """Primes by which facts stride through their dimensions."""
-
 
 MEASURES: Final = 10
 """Values of the measure that changes have."""
@@ -77,94 +68,77 @@ def program(point: Point) -> selfmaint.Program:
     return selfmaint.parse("\n".join(lines))
 
 
-class Star:
-    """A warehouse of one point, and the next changes for it."""
+class Facts:
+    """A source whose rows follow from their keys: a later version has more of them.
 
-    def __init__(self, spark: SparkSession, folder: str, point: Point) -> None:
+    It keeps none: they would fill the heap of the JVM that is measured.
+    """
+
+    name: Final = "facts"
+
+    def __init__(self, spark: SparkSession, point: Point) -> None:
         self._spark = spark
         self._point = point
-        self._next = point.rows
+        self._version = 0
+        self._dims = range(1, point.subgoals)
         self._members = max(point.rows // 100, 10)
-        tables = {"fact": self._facts(0, point.rows, MEASURES + point.spared)}
-        for i in range(1, point.subgoals):
-            tables[f"dim{i}"] = spark.range(self._members).selectExpr(
-                "id AS d", f"concat('member {i} of ', id) AS name"
-            )
-        self._source = MemorySource(tables)
-        self.warehouse = Warehouse.open(spark, folder, program(point), source=self._source)
-        self.warehouse.load()
 
-    def _facts(self, first: int, count: int, measures: int) -> DataFrame:
-        dims = (
-            f"id * {STEPS[i - 1]} % {self._members} AS d{i}" for i in range(1, self._point.subgoals)
-        )
-        return self._spark.range(first, first + count).selectExpr(
-            "id AS k", *dims, f"id % {measures} AS m"
-        )
+    @property
+    def relations(self) -> frozenset[str]:
+        return frozenset({"fact", *(f"dim{i}" for i in self._dims)})
+
+    def version(self) -> int:
+        return self._version
+
+    def read(self, relation: str, version: int) -> DataFrame:
+        if relation == "fact":
+            return self._facts(0, self._end(version))
+        name = f"concat('member {relation.removeprefix('dim')} of ', id) AS name"
+        return self._spark.range(self._members).selectExpr("id AS d", name)
+
+    def answer(self, join: Join, keys: DataFrame | None, version: int) -> Answer:
+        raise WrongRows(f"{self._point}: a question, where every change is decided here")
+
+    def advance(self) -> DataFrame:
+        """The changes that lead to the next version, which it has from now on."""
+        first, end = self._end(self._version), self._end(self._version + 1)
+        self._version += 1
+        rows = self._facts(first, end).selectExpr("*", "'insert' AS change")
+        return rows.localCheckpoint()
+
+    def _end(self, version: int) -> int:
+        return self._point.rows + version * self._point.changes
+
+    def _facts(self, first: int, end: int) -> DataFrame:
+        dims = (f"id * {STEPS[i - 1]} % {self._members} AS d{i}" for i in self._dims)
+        loaded, changed = MEASURES + self._point.spared, MEASURES
+        measure = f"id % if(id < {self._point.rows}, {loaded}, {changed}) AS m"
+        return self._spark.range(first, end).selectExpr("id AS k", *dims, measure)
+
+
+class Star:
+    """A warehouse of one point, loaded, and its source."""
+
+    def __init__(self, spark: SparkSession, folder: str, point: Point) -> None:
+        self._point = point
+        self._facts = Facts(spark, point)
+        self._warehouse = Warehouse.open(spark, folder, program(point), source=self._facts)
+        self._warehouse.load()
 
     def batch(self) -> Report:
         """Apply the next changes; all of them are decided here."""
-        rows = self._facts(self._next, self._point.changes, MEASURES)
-        rows = rows.selectExpr("*", "'insert' AS change")
-        self._next += self._point.changes
-        batch = {"fact": rows.localCheckpoint()}
-        self._source.advance(batch)
-        report = self.warehouse.apply(batch)
+        report = self._warehouse.apply({"fact": self._facts.advance()})
         for number, view in enumerate(report.views):
             expected = self._point.changes if number < self._point.views else 0
             if (view.inserted, view.cost.questions) != (expected, 0):
                 raise WrongRows(f"{self._point}: {view}")
         return report
 
+    def check(self) -> None:
+        """Compare the first and the last view with recomputation.
 
-def measure(
-    spark: SparkSession,
-    points: Sequence[Point],
-    rounds: int,
-    track: Callable[[Sequence[Point]], Iterator[Point]],
-) -> Run:
-    """Measure every point; the first batch of each is not counted.
-
-    Args:
-        track: goes through the points, and shows how far it is.
-    """
-    found = []
-    with TemporaryDirectory(prefix="selfmaint-bench-") as folder:
-        _at(spark, f"{folder}/warm", BASE, 2)
-        for number, point in enumerate(track(points)):
-            found.append(_at(spark, str(Path(folder) / str(number)), point, rounds))
-    return Run(tuple(found), rounds, machine())
-
-
-def _at(spark: SparkSession, folder: str, point: Point, rounds: int) -> Measured:
-    started = time.monotonic()
-    star = Star(spark, folder, point)
-    loading = time.monotonic() - started
-    star.batch()
-    memory = Memory()
-    reports = [star.batch() for _ in range(rounds)]
-    peak = memory.peak()
-    # The last one may be spared: then no batch has touched it.
-    for name in {star.warehouse.views[0], star.warehouse.views[-1]}:
-        if not star.warehouse.verify(name).is_right:
-            raise WrongRows(f"{point}: {name}")
-
-    def stage(name: str) -> float:
-        return short(median(_seconds(report, name) for report in reports))
-
-    return Measured(
-        point=point,
-        seconds=Spread.of([short(report.seconds) for report in reports]),
-        decide=stage("decide"),
-        commit=stage("commit"),
-        load=short(loading),
-        jobs=int(median(report.jobs or 0 for report in reports)),
-        driver_mb=peak.driver,
-        jvm_mb=peak.jvm,
-    )
-
-
-def _seconds(report: Report, name: str) -> float:
-    """Of all views together, those that are decided side by side included."""
-    stages = (stage for view in report.views for stage in view.stages)
-    return sum(stage.seconds for stage in stages if stage.name == name)
+        The last one may be spared: then no batch has touched it.
+        """
+        for name in sorted({self._warehouse.views[0], self._warehouse.views[-1]}):
+            if not self._warehouse.verify(name).is_right:
+                raise WrongRows(f"{self._point}: {name}")

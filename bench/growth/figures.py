@@ -11,6 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 from bench.growth.results import Run
 from bench.machine import facts
 from bench.page import as_png, page, picture
+from bench.spread import Spread
 from bench.tables import html as html_table
 
 if TYPE_CHECKING:
@@ -46,9 +47,11 @@ def _panel(axes: Axes, run: Run, axis: str, before: Run) -> None:
         costs = [measured.seconds.median for measured in was]
         axes.plot([m.point.value for m in was], costs, color="#999999", ls="--", label=label)
     places = [measured.point.value for measured in along]
-    low, high = ([getattr(m.seconds, side) for m in along] for side in ("low", "high"))
-    axes.fill_between(places, low, high, color=CURVES["seconds"], alpha=0.15, linewidth=0)
     for stage, colour in CURVES.items():
+        spreads = [s for m in along if isinstance(s := getattr(m, stage), Spread)]
+        if len(spreads) == len(along):  # older results have medians alone
+            low, high = ([getattr(s, side) for s in spreads] for side in ("low", "high"))
+            axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
         name = "whole batch" if stage == "seconds" else f"{stage}, sum over views"
         label = f"{name}: exponent {run.slope(axis, stage):.2f}"
         costs = [measured.of(stage) for measured in along]
@@ -78,8 +81,8 @@ def html(run: Run, image: bytes) -> str:
     )
     return page(
         TITLE,
-        f"""<p>{run.rounds} batches at each point; {escape(facts(run.machine))}. An exponent of 1
-grows as fast as what it is drawn over.</p>
+        f"""<p>{escape(run.order())} Measured with {escape(facts(run.machine))}. Bands are
+quartiles. An exponent of 1 grows as fast as what it is drawn over.</p>
 {picture(image, "Seconds and Spark jobs of a batch")}
 <h2>Exponents</h2>
 {html_table(run.slopes())}

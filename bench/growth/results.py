@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import log
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bench.machine import facts
 from bench.readme import RESULTS, folded, paragraph, shown
@@ -53,39 +53,90 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Series(Spread):
+    """What each round gave, in their order, with median and quartiles.
+
+    Args:
+        each: empty in results from before there were rounds.
+    """
+
+    each: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Series:
+        found = Spread.of(values)
+        return cls(found.median, found.low, found.high, tuple(values))
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> Series:
+        return cls(**{**found, "each": tuple(found.get("each", ()))})
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """What a batch cost at a point.
 
     Args:
         seconds: of a whole batch, from the call to its end.
         decide, commit: seconds of these stages, of all views together: those that are decided side
-            by side count each.
+            by side count each. Results from before there were rounds kept their medians alone.
         load: seconds that making and loading the warehouse took, once.
         jobs: Spark jobs of a batch.
-        driver_mb, jvm_mb: the most memory that Python and the JVM held during the batches.
+        decide_jobs, commit_jobs: of these stages, of all views together; None in older results.
+        driver_mb: the most memory that Python held during a batch.
+        jvm_mb: in results from before there were rounds, the most that the JVM held by then.
+        heap_mb, kept_mb: the most of the JVM's heap that was in use during a batch, with and
+            without new objects (`bench.growth.memory`); None in those results.
     """
 
     point: Point
-    seconds: Spread
-    decide: float
-    commit: float
+    seconds: Series
+    decide: Series | float
+    commit: Series | float
     load: float
     jobs: int
     driver_mb: int
-    jvm_mb: int
+    jvm_mb: int | None = None
+    heap_mb: int | None = None
+    kept_mb: int | None = None
+    decide_jobs: int | None = None
+    commit_jobs: int | None = None
 
     def of(self, stage: str) -> float:
+        return middle(getattr(self, stage))
+
+    def each(self, stage: str) -> tuple[float, ...]:
+        """What the rounds gave, if that is known."""
         value = getattr(self, stage)
-        return value.median if isinstance(value, Spread) else float(value)
+        return value.each if isinstance(value, Series) else ()
+
+    def spark_jobs(self) -> str:
+        """With those of the stages, if they are known."""
+        if self.decide_jobs is None:
+            return str(self.jobs)
+        return f"{self.jobs} ({self.decide_jobs} + {self.commit_jobs})"
+
+    def memory(self) -> dict[str, int | None]:
+        """As far as it was measured, by title."""
+        if self.heap_mb is None:
+            return {"Python MB": self.driver_mb, "JVM MB": self.jvm_mb}
+        return {"Python MB": self.driver_mb, "heap MB": self.heap_mb, "kept MB": self.kept_mb}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The points of a run, and what they were measured on."""
+    """The points of a run, and what they were measured on.
+
+    Args:
+        rounds: in each of which every point was visited once.
+        seed: of the orders in which they were; None in results from before there were rounds, when
+            the points came one after another, each with `rounds` batches.
+    """
 
     points: tuple[Measured, ...]
     rounds: int
     machine: Mapping[str, str | int | float]
+    seed: int | None = None
 
     @property
     def axes(self) -> list[str]:
@@ -94,10 +145,21 @@ class Run:
     def along(self, axis: str) -> list[Measured]:
         return [measured for measured in self.points if measured.point.axis == axis]
 
+    def exponents(self, axis: str, stage: str) -> Spread | float:
+        """Those of the rounds, with which a cost grows along an axis; else that of the medians.
+
+        Each round passes all points, so that a slow round alone bends no exponent.
+        """
+        along = self.along(axis)
+        places = [m.point.value for m in along]
+        rounds = list(zip(*(m.each(stage) for m in along), strict=True))
+        if not rounds:
+            return exponent(places, [m.of(stage) for m in along])
+        return Spread.of([exponent(places, costs) for costs in rounds])
+
     def slope(self, axis: str, stage: str) -> float:
         """The exponent with which a cost grows along an axis: 1 is as fast as the axis itself."""
-        along = self.along(axis)
-        return exponent([m.point.value for m in along], [m.of(stage) for m in along])
+        return middle(self.exponents(axis, stage))
 
     def worst(self) -> tuple[str, float]:
         """The axis along which the seconds of a whole batch grow fastest, and their exponent."""
@@ -114,37 +176,43 @@ class Run:
     @classmethod
     def from_json(cls, text: str) -> Run:
         data = json.loads(text)
-        points = (
-            Measured(**{**m, "point": Point(**m["point"]), "seconds": Spread(**m["seconds"])})
-            for m in data["points"]
-        )
-        return cls(tuple(points), data["rounds"], data["machine"])
+        points = tuple(map(_measured, data["points"]))
+        return cls(points, data["rounds"], data["machine"], data.get("seed"))
 
     def to_csv(self) -> str:
         return csv_of(map(asdict, self.points))
 
     def table(self, axis: str) -> Table:
-        head = (axis, "seconds", "quartiles", "decide", "commit", "jobs", "load", "Python MB",
-                "JVM MB")  # fmt: skip
+        along = self.along(axis)
+        head = axis, "seconds", "quartiles", "decide", "commit", "jobs", "load", *along[0].memory()
         return head, [
             [
                 f"{m.point.value:,}",
                 amount(m.seconds.median),
                 f"{amount(m.seconds.low)} to {amount(m.seconds.high)}",
-                amount(m.decide),
-                amount(m.commit),
-                str(m.jobs),
+                cell(m.decide),
+                cell(m.commit),
+                m.spark_jobs(),
                 amount(m.load),
-                str(m.driver_mb),
-                str(m.jvm_mb),
+                *map(str, m.memory().values()),
             ]
-            for m in self.along(axis)
+            for m in along
         ]
 
     def slopes(self) -> Table:
         return ("along", *STAGES), [
-            [axis, *(f"{self.slope(axis, stage):.2f}" for stage in STAGES)] for axis in self.axes
+            [axis, *(cell(self.exponents(axis, stage)) for stage in STAGES)] for axis in self.axes
         ]
+
+    def order(self) -> str:
+        """In which order the points were measured, and what that does to the figures."""
+        if self.seed is None:
+            return f"""{self.rounds} batches at each point, measured before there were rounds: the
+                points came one after another in one process, which is warmer with each, so that the
+                same point may differ between two axes by a third. JVM MB is the most that the JVM
+                held by then; it gives nothing back, so that points after the one with 10,000,000
+                rows show what that one took."""
+        return f"Rounds that count: {self.rounds}, in orders drawn with seed {self.seed}."
 
     def block(self, before: Run) -> str:
         """What was found, for the README.
@@ -154,8 +222,8 @@ class Run:
         """
         axis, slope = self.worst()
         words = f"""
-            {self.rounds} batches at each point; {facts(self.machine)}. The seconds of a batch grow
-            fastest with the {axis}: an exponent of {slope:.2f}. {self.gained(before)}"""
+            {self.order()} Measured with {facts(self.machine)}. The seconds of a batch grow fastest
+            with the {axis}: an exponent of {slope:.2f}. {self.gained(before)}"""
         parts = [
             paragraph(words),
             shown("growth", "Seconds and Spark jobs of a batch as things grow"),
@@ -181,6 +249,24 @@ class Run:
                 f"{amount(now[far])} s; the exponent was {slopes[0]} and is {slopes[1]}."
             )
         return " ".join(found)
+
+
+def middle(value: Spread | float) -> float:
+    return value.median if isinstance(value, Spread) else float(value)
+
+
+def cell(value: Spread | float) -> str:
+    """With its quartiles, if they are known."""
+    return str(value) if isinstance(value, Spread) else amount(value)
+
+
+def _measured(found: Mapping[str, Any]) -> Measured:
+    """From JSON, whatever it keeps of a stage."""
+    series = {
+        name: Series.read(found[name]) if isinstance(found[name], Mapping) else found[name]
+        for name in ("seconds", "decide", "commit")
+    }
+    return Measured(**{**found, **series, "point": Point(**found["point"])})
 
 
 def exponent(places: Sequence[float], costs: Sequence[float]) -> float:

@@ -55,6 +55,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     taken.add_argument("--skew", type=float, choices=(0.0, 0.8, 1.2), default=default.skew)
     taken.add_argument("--seed", type=int, default=default.seed)
     taken.add_argument("--cache", type=Path, default=Path("build/tpch"), help="for the data")
+    taken.add_argument(
+        "--folder", type=Path, help="keep the tables there, and go on where a run in it has ended"
+    )
     options = taken.parse_args(arguments)
     if options.scale <= 0 or options.batches < 1:
         taken.error("--scale and --batches must be positive")
@@ -68,6 +71,7 @@ def measured(options: argparse.Namespace, console: Console) -> Run | None:
     from bench.stream.data import MissingGenerator
     from bench.stream.measure import measure
     from bench.stream.screen import Terminal
+    from bench.stream.sittings import CannotGoOn
     from cq.diagnostics import SelfmaintError
 
     settings = Settings(options.scale, options.batches, options.skew, options.seed)
@@ -79,10 +83,10 @@ def measured(options: argparse.Namespace, console: Console) -> Run | None:
             terminal.stage("Starting Spark")
             spark = session("selfmaint stream", is_short=options.quick)
             with terminal.stoppable():
-                for found in measure(spark, settings, options.cache, terminal):
+                for found in measure(spark, settings, options.cache, terminal, options.folder):
                     options.out.parent.mkdir(parents=True, exist_ok=True)
                     options.out.write_text(found.to_json(), encoding="utf-8")
-    except (WrongRows, MissingGenerator, SelfmaintError) as error:
+    except (WrongRows, MissingGenerator, CannotGoOn, SelfmaintError) as error:
         console.print(f"error: {error}", style="bold red", markup=False)
         return None
     spark.stop()

@@ -84,7 +84,7 @@ class Stream:
     Args:
         size: before the first batch.
         skew: the exponent of Zipf's law, for who orders and what is ordered.
-        batch: the number of the last batch.
+        batch: the number of the last batch. All that was new up to it follows from it.
     """
 
     spark: SparkSession
@@ -99,9 +99,10 @@ class Stream:
     orders: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.customers = self.size.customers
-        self.parts = self.size.parts
-        self.orders = self.size.last_order
+        counts = Counts.of(self.size)
+        self.customers = self.size.customers + self.batch * counts.newcomers
+        self.parts = self.size.parts + self.batch * counts.newcomers
+        self.orders = self.size.last_order + self.batch * counts.orders
 
     def next(self) -> Batch:
         """What happens in the next batch, computed once."""

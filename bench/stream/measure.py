@@ -29,10 +29,13 @@ from bench.stream.results import (
     Settings,
     ViewSize,
 )
+from bench.stream.sittings import Sitting
 from warehouse.sources import DeltaSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from selfmaint import Program
 
 
 class Screen(Protocol):
@@ -48,36 +51,55 @@ class Screen(Protocol):
         """A batch has ended, and all views are right; so many rows were compared."""
 
 
-def measure(spark: SparkSession, settings: Settings, cache: Path, screen: Screen) -> Iterator[Run]:
+def measure(
+    spark: SparkSession,
+    settings: Settings,
+    cache: Path,
+    screen: Screen,
+    folder: Path | None = None,
+) -> Iterator[Run]:
     """Run it: after each batch what was found so far.
 
     It takes hours, and what it has found must not be lost if it dies. The last one counts if the
     iterator comes to its end: then all views have been compared row by row.
 
+    Args:
+        folder: for the tables, which stay there, so that another sitting can go on.
     Raises:
         WrongRows: a plan's view was not as recomputed.
+        CannotGoOn: there is something else in the folder.
     """
-    with tempfile.TemporaryDirectory(prefix="selfmaint-stream-") as folder:
-        yield from _measure(spark, settings, cache, screen, Path(folder))
+    if folder is not None:
+        yield from _measure(spark, settings, cache, screen, folder)
+        return
+    with tempfile.TemporaryDirectory(prefix="selfmaint-stream-") as new:
+        yield from _measure(spark, settings, cache, screen, Path(new))
 
 
 def _measure(
     spark: SparkSession, settings: Settings, cache: Path, screen: Screen, folder: Path
 ) -> Iterator[Run]:
+    sitting = Sitting.of(folder, settings, machine())
     screen.stage(f"TPC-H at scale factor {settings.scale:g}")
     keyed, bare = program.with_keys(), program.without_keys()
-    start = tables(spark, generated(settings.scale, cache), keyed)
-    source = DeltaSource.create(spark, str(folder / "source"), start, name="tpch")
-    version = source.version()
-    size = Size.of({name: source.read(name, version) for name in source.relations})
-    everyone, truth = plans(spark, folder, {SELFMAINT: keyed, NO_KEYS: bare}, source)
-    for plan in everyone:
-        screen.stage(f"Loading the views: {plan.name}")
-        plan.load()
-    stream = Stream(spark, keyed, source, size, Draws(settings.seed), settings.skew)
-    record = Record()
+    source = _source(spark, settings, cache, keyed, sitting)
+    sitting.require(source.version())
+    size = Size.of({name: source.read(name, 0) for name in source.relations})
+    programs = {SELFMAINT: keyed, NO_KEYS: bare}
+    everyone, truth = plans(spark, sitting.folder, programs, source)
+    if sitting.before is None:
+        for plan in everyone:
+            screen.stage(f"Loading the views: {plan.name}")
+            plan.load()
+    else:
+        yield sitting.before
+    record = Record.of(sitting)
+    number = sitting.batches
+    draws = Draws(settings.seed)
+    stream = Stream(spark, keyed, source, size, draws, settings.skew, batch=number)
     others = [plan for plan in everyone if plan is not truth]
-    for number in range(1, settings.batches + 1):
+    while number < settings.batches:
+        number += 1
         screen.stage(f"Batch {number}: what happens")
         batch = stream.next()
         record.happened(number, counted(batch))
@@ -93,7 +115,9 @@ def _measure(
         rows = check(truth, others, keyed.views, number)
         record.compared += len(others) * len(rows)
         screen.line(number, lines, sum(rows.values()) * len(others))
-        yield record.run(replace(settings, batches=number), everyone, truth)
+        found = record.run(replace(settings, batches=number), everyone, truth)
+        sitting.keep(found)
+        yield found
         if screen.is_stopping:
             break
     screen.stage("Comparing all views row by row")
@@ -101,6 +125,16 @@ def _measure(
         expected = truth.computed(view, number)
         for plan in everyone:
             compare(expected, plan.read(view), plan.name, view, number)
+
+
+def _source(
+    spark: SparkSession, settings: Settings, cache: Path, keyed: Program, sitting: Sitting
+) -> DeltaSource:
+    path = str(sitting.folder / "source")
+    if sitting.before is not None:
+        return DeltaSource.open(spark, path, name="tpch")
+    start = tables(spark, generated(settings.scale, cache), keyed)
+    return DeltaSource.create(spark, path, start, name="tpch")
 
 
 class Record:
@@ -112,6 +146,20 @@ class Record:
         self.decided: Counter[Decided] = Counter()
         self.changes: list[Happened] = []
         self.compared = 0
+        self.sittings = 1
+
+    @classmethod
+    def of(cls, sitting: Sitting) -> Record:
+        """What earlier sittings saw."""
+        record, before = cls(), sitting.before
+        record.sittings = sitting.number
+        if before is not None:
+            record.lines += before.lines
+            record.asked = {(asked.plan, asked.view): asked for asked in before.asked}
+            record.decided.update({replace(d, changes=0): d.changes for d in before.decided})
+            record.changes += before.changes
+            record.compared = before.compared
+        return record
 
     def happened(self, batch: int, found: dict[str, tuple[int, int]]) -> None:
         self.changes += (Happened(batch, name, *counts) for name, counts in sorted(found.items()))
@@ -146,4 +194,5 @@ class Record:
             tuple(Kept(plan.name, plan.kept()) for plan in everyone),
             tuple(ViewSize(view, truth.read(view).count(), size) for view, size in sizes.items()),
             self.compared,
+            self.sittings,
         )

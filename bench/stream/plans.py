@@ -37,7 +37,7 @@ from warehouse.columns import delta_table, quoted
 from warehouse.difference import COPIES, difference
 from warehouse.sources import Cost, DeltaSource, SimulatedSource, VirtualClock
 from warehouse.sources.protocol import measured
-from warehouse.tables import ViewTable
+from warehouse.tables import State, ViewSpec, ViewTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,7 +63,7 @@ class Done:
 
 
 class Plan(ABC):
-    """A plan and the folder that is its own.
+    """A plan and the folder that is its own; what an earlier sitting left there is opened.
 
     Args:
         source: the sources, shared by all plans.
@@ -162,9 +162,12 @@ class LocalCopies(Maintained):
         self, name: str, spark: SparkSession, folder: Path, program: Program, source: DeltaSource
     ) -> None:
         self.copies = folder / "copies"
-        version = source.version()
-        tables = {relation: source.read(relation, version) for relation in program.relations}
-        own = DeltaSource.create(spark, str(self.copies), tables, name="copies")
+        if self.copies.exists():
+            own = DeltaSource.open(spark, str(self.copies), name="copies")
+        else:
+            version = source.version()
+            tables = {relation: source.read(relation, version) for relation in program.relations}
+            own = DeltaSource.create(spark, str(self.copies), tables, name="copies")
         super().__init__(name, spark, folder / "warehouse", program, own, lookups=Lookups.NEVER)
 
     def apply(self, batch: Batch, number: int) -> Done:
@@ -192,12 +195,16 @@ class Recomputed(Plan):
     ) -> None:
         super().__init__(name, spark, folder, program, source)
         specs = [view_spec(program.view(view)) for view in program.views]
-        self.tables = {
-            spec.name: ViewTable.create(
-                spark, str(folder / spec.name), spec.name, spec.columns, telling=spec.telling
+        self.tables = {spec.name: self._table(spec) for spec in specs}
+
+    def _table(self, spec: ViewSpec) -> ViewTable:
+        path, name = self.folder / spec.name, spec.name
+        if path.exists():
+            known = State(0, None)
+            return ViewTable.open(
+                self.spark, str(path), name, spec.columns, known, telling=spec.telling
             )
-            for spec in specs
-        }
+        return ViewTable.create(self.spark, str(path), name, spec.columns, telling=spec.telling)
 
     def load(self) -> None:
         version = self.source.version()

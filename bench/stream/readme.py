@@ -89,12 +89,14 @@ def summary(run: Run) -> str:
         )
         for latency in LATENCIES
     )
+    sittings = f" in {run.sittings} sittings" if run.sittings > 1 else ""
     asked = run.total(SELFMAINT, "keys") / max(1, run.total(TRADITIONAL, "keys"))
     return paragraph(f"""
-        Scale factor {settings.scale:g}, {settings.batches} batches, skew {settings.skew:g}, seed
-        {settings.seed}; {facts(run.machine)}. {sum(met)} of {len(met)} targets are met. The
-        {len(run.views)} views hold {rows:,} rows in {in_bytes(size)} after the last batch;
-        {run.compared:,} comparisons with recomputation found no wrong row. With keys, selfmaint
+        Scale factor {settings.scale:g}, {settings.batches} batches{sittings}, skew
+        {settings.skew:g}, seed {settings.seed}; {facts(run.machine)}. {sum(met)} of {len(met)}
+        targets are met. The {len(run.views)} views hold {rows:,} rows in {in_bytes(size)} after
+        the last batch; {run.compared:,} comparisons with recomputation found no wrong row. With
+        keys, selfmaint
         asks for {run.total(SELFMAINT, "keys"):,} keys, {asked:.1%} of the traditional plan's
         {run.total(TRADITIONAL, "keys"):,}; without keys for {run.total(NO_KEYS, "keys"):,}.
         Beyond the views it keeps {in_bytes(run.bytes_kept(SELFMAINT))}; local copies take

@@ -143,6 +143,7 @@ class Run:
     Args:
         compared: how often a plan's view was compared with the recomputed one. All were equal: a
             run that finds a wrong row has no result.
+        sittings: how many processes it took, each of which began with a cold machine.
     """
 
     settings: Settings
@@ -154,6 +155,7 @@ class Run:
     kept: tuple[Kept, ...]
     views: tuple[ViewSize, ...]
     compared: int
+    sittings: int = 1
 
     @property
     def plans(self) -> list[str]:
@@ -191,6 +193,7 @@ class Run:
             "settings": asdict(self.settings),
             "machine": dict(self.machine),
             "compared": self.compared,
+            **({"sittings": self.sittings} if self.sittings > 1 else {}),
         }
         parts = [json.dumps(head, indent=1)[:-2]]
         for name in LISTS:
@@ -208,7 +211,13 @@ class Run:
             name: tuple(_rows(kind, data[name])) for name, kind in LISTS.items()
         }
         settings = Settings(**data["settings"])
-        return cls(settings=settings, machine=data["machine"], compared=data["compared"], **lists)
+        return cls(
+            settings=settings,
+            machine=data["machine"],
+            compared=data["compared"],
+            sittings=data.get("sittings", 1),
+            **lists,
+        )
 
     def to_csv(self) -> str:
         """A row per batch and plan."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,10 +39,14 @@ class Quiet:
 
 
 @pytest.fixture(scope="module")
-def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    cache = tmp_path_factory.mktemp("tpch")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tpch")
+
+
+@pytest.fixture(scope="module")
+def run(spark: SparkSession, folder: Path) -> Run:
     screen = Quiet()
-    (found,) = measure(spark, replace(SETTINGS, batches=9), cache, screen)
+    (found,) = measure(spark, replace(SETTINGS, batches=9), folder, screen, folder / "run")
     assert screen.batches == [1]
     assert found.settings == SETTINGS
     return found
@@ -61,6 +66,20 @@ def test_who_asks_whom(run: Run) -> None:
     assert run.total(RECOMPUTE, "questions") == SETTINGS.batches * len(run.views)
     assert Run.from_json(run.to_json()) == run
     assert "MISSED" in tables.text(run)  # so small, a journal is larger than copies
+
+
+def test_another_sitting_goes_on(spark: SparkSession, folder: Path, run: Run) -> None:
+    screen = Quiet()
+    before, found = measure(spark, replace(SETTINGS, batches=2), folder, screen, folder / "run")
+    assert before == run
+    assert screen.batches == [2]
+    assert (found.settings.batches, found.sittings) == (2, 2)
+    assert found.lines[: len(run.lines)] == run.lines
+    assert found.compared == 2 * run.compared
+    assert len({asked.plan for asked in found.asked}) == len(PLANS)
+    assert found.total(SELFMAINT, "inserted") == found.total(RECOMPUTE, "inserted")
+    # Without a batch to go, all views are compared once more.
+    assert list(measure(spark, found.settings, folder, screen, folder / "run")) == [found]
 
 
 class Given:

@@ -7,6 +7,8 @@ import io
 import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -30,6 +32,7 @@ from bench.stream.results import (
     ViewSize,
     targets,
 )
+from bench.stream.sittings import CannotGoOn, Sitting
 
 VIEWS = ("star", "urgent")
 KEYS = {SELFMAINT: 3, NO_KEYS: 40, TRADITIONAL: 100, LOCAL_COPIES: 0, RECOMPUTE: 0}
@@ -195,3 +198,42 @@ def test_the_readme_says_what_was_measured() -> None:
     assert committed.to_json() == readme.RESULT.read_text(encoding="utf-8")
     found = readme.filled(committed, readme.beside())
     assert found == text, "run `python -m bench.stream --fill`"
+
+
+class TestSittings:
+    """A run goes on only where it ended, with the same settings on the same machine."""
+
+    MACHINE: ClassVar[dict[str, str | int | float]] = {"revision": "abc", "load": 0.1}
+
+    def test_the_first_begins_and_the_next_goes_on(self, tmp_path: Path, run: Run) -> None:
+        folder = tmp_path / "run"
+        first = Sitting.of(folder, run.settings, self.MACHINE)
+        assert (first.before, first.batches, first.number) == (None, 0, 1)
+        first.require(0)
+        folder.mkdir()
+        first.keep(replace(run, machine=self.MACHINE))
+        assert [path.name for path in folder.iterdir()] == ["result.json"]
+        more = replace(run.settings, batches=50)
+        second = Sitting.of(folder, more, self.MACHINE | {"load": 2.5})
+        assert second.before == replace(run, machine=self.MACHINE)
+        assert (second.batches, second.number) == (2, 2)
+        second.require(2)
+        with pytest.raises(CannotGoOn, match="batch 3 was broken off"):
+            second.require(3)
+
+    def test_another_run_is_not_continued(self, tmp_path: Path, run: Run) -> None:
+        Sitting(tmp_path, None).keep(replace(run, machine=self.MACHINE))
+        with pytest.raises(CannotGoOn, match="settings"):
+            Sitting.of(tmp_path, replace(run.settings, skew=1.2), self.MACHINE)
+        with pytest.raises(CannotGoOn, match="machine"):
+            Sitting.of(tmp_path, run.settings, {"revision": "def", "load": 0.1})
+
+    def test_a_folder_without_a_result_is_not_touched(self, tmp_path: Path, run: Run) -> None:
+        (tmp_path / "source").mkdir()
+        with pytest.raises(CannotGoOn, match="remove it"):
+            Sitting.of(tmp_path, run.settings, self.MACHINE)
+
+    def test_the_readme_says_how_many(self, run: Run) -> None:
+        assert "2 batches in 3 sittings," in readme.summary(replace(run, sittings=3))
+        assert "sittings" not in readme.summary(run)
+        assert Run.from_json(replace(run, sittings=3).to_json()).sittings == 3

@@ -59,6 +59,17 @@ def test_figures_that_follow() -> None:
     assert REPORT.of("demand_of_every_region") is REPLAYED
 
 
+def test_jobs_of_stages() -> None:
+    found = SALES.with_jobs(decide=11, commit=2)
+    assert found.jobs == 13
+    assert [(stage.name, stage.jobs) for stage in found.stages] == [
+        ("decide", 11), ("source", None), ("count", None), ("commit", 2),
+    ]  # fmt: skip
+    unknown = SALES.with_jobs(decide=None, commit=2)
+    assert unknown.jobs is None
+    assert unknown.stages[-1].jobs == 2
+
+
 def test_json_is_one_line_with_everything() -> None:
     text = REPORT.to_json()
     assert "\n" not in text
@@ -73,7 +84,7 @@ def test_json_is_one_line_with_everything() -> None:
         "questions": 1, "keys_sent": 12, "rows_sent": 7, "rows_scanned": 60_000, "seconds": 0.25,
         "bytes_sent": 345_678,
     }  # fmt: skip
-    assert sales["stages"][0] == {"name": "decide", "seconds": 10.5}
+    assert sales["stages"][0] == {"name": "decide", "seconds": 10.5, "jobs": None}
     derived = ("verdicts", "questions_avoided", "seconds", "seconds_saved")
     assert [sales[name] for name in derived] == [SALES.verdicts, 2, 14.0, 12.25]
     assert (replayed["is_replay"], replayed["jobs"]) == (True, None)
