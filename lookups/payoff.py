@@ -140,7 +140,11 @@ class Payoff:
         return Payoff(total, seen.lookup_cost, None, cheapest, is_paying)
 
     def as_dict(self) -> dict[str, object]:
-        """The record as JSON has it: what is not as at first, with four digits of each figure."""
+        """The record as JSON has it: what is not as at first, with nine digits of each figure.
+
+        Costs are added up from record to record. With few digits a small one would change nothing,
+        and lookups that are off would never be tried again.
+        """
         return _short(asdict(self), asdict(Payoff()))
 
     @classmethod
@@ -169,7 +173,7 @@ def _short(record: dict[str, object], first: dict[str, object]) -> dict[str, obj
             return _short(value, before)
         if not isinstance(value, float):
             return value
-        figure = float(f"{value:.4g}")
+        figure = float(f"{value:.9g}")
         return int(figure) if figure.is_integer() else figure
 
     return {name: short(name, value) for name, value in record.items() if value != first[name]}

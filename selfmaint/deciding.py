@@ -136,7 +136,7 @@ def decide(
 
     stored, clock = task.stored, StageClock()
     costs: list[Cost] = []
-    read: list[Future[tuple[int, int]]] = []
+    read: list[Future[list[str]]] = []
 
     def answer(asked: Ask, keys: DataFrame | None) -> Answers:
         join = Join(
@@ -161,10 +161,6 @@ def decide(
             raise _LaterAnswer(found.version)
         return Answers(found.frame, found.rows)
 
-    def size_of(scanned: DataFrame) -> tuple[int, int]:
-        files = scanned.inputFiles()
-        return len(files), stored.table.rows_in(files)
-
     # Delta computes a table's state anew after each commit to count its files, and the lookups need
     # that state as well, but not at once: so it is done while they are being prepared.
     inheriting = inheritable_thread_target(spark)
@@ -183,20 +179,21 @@ def decide(
                 answer,
                 by_slices=task.by_slices,
                 skipped=task.skipped,
-                reading=lambda scanned: read.append(beside.submit(inheriting(size_of), scanned)),
+                reading=lambda scanned: read.append(beside.submit(inheriting(scanned.inputFiles))),
             )
+            files_read = sorted({file for found in read for file in found.result()})
+            rows_read = stored.table.rows_in(files_read)
     except _LaterAnswer as later:
         return Decision(task, (), cost=sum(costs, Cost()), answered_as_of=later.version)
     others = {name: c for name, c in changes.items() if name not in stored.relations}
     counts = (*verdicts(done.counts), *irrelevant(others, stored.relations))
-    sizes = [found.result() for found in read]
     return Decision(
         task,
         counts,
         done,
-        files_read=sum(size[0] for size in sizes),
+        files_read=len(files_read),
         files=files.result(),
-        rows_read=sum(size[1] for size in sizes),
+        rows_read=rows_read,
         rows=rows.result(),
         cost=sum(costs, Cost()),
         clock=clock,

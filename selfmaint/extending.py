@@ -137,12 +137,16 @@ def extension_note(extent: Extent) -> tuple[str, ...]:
 
 
 def require_number(states: Mapping[str, State]) -> None:
-    """Refuse a batch without a number after one that was extended: it could be part of that."""
+    """Refuse a batch without a number where it could be in the views already.
+
+    So it may be after one that was extended, and after a load that took the views further.
+    """
     last = last_batch(states)
-    if last is not None and last.extended_from is not None:
+    if last is not None and any(state.extended_from is not None for state in states.values()):
         raise RuntimeStateError(
             "RT410",
-            f"batch {last.first} was extended to batch {last.last}, so a batch without a number "
-            "may be in it already. Nothing was changed",
+            f"the views were taken from batch {last.first - 1} to batch {last.last} at once, by a "
+            "load or because the source was ahead, so a batch without a number may be in them "
+            "already. Nothing was changed",
             f"give its number: up to {last.last} it changes nothing, {last.last + 1} is the next",
         )

@@ -5,7 +5,7 @@
         rows = spark.table("orders").join(spark.table("customers"), "cust").select(...)
         return rows if keys is None else rows.join(keys, keys.columns)
 
-    sales({"orders": changes})            # decides, calls the function for the rest, commits
+    sales({"orders": changes}, 17)        # decides, calls the function for the rest, commits
 
     stream.writeStream.foreachBatch(warehouse.batch_writer("orders")).start()
 
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
+from selfmaint.errors import RuntimeStateError
 from warehouse.batches import netted
 
 if TYPE_CHECKING:
@@ -45,7 +46,21 @@ class Loader:
     function: Loading
 
     def __call__(self, batch: Mapping[str, DataFrame], number: int | None = None) -> Report:
-        """Maintain the warehouse's views; see `Warehouse.apply`."""
+        """Maintain all of the warehouse's views; see `Warehouse.apply`.
+
+        Raises:
+            RuntimeStateError: RT412, no number, and there are other views: who calls the loader of
+                each of them would apply the batch as often. With its number that changes nothing.
+        """
+        views = self.warehouse.views
+        if number is None and len(views) > 1:
+            raise RuntimeStateError(
+                "RT412",
+                f"a batch given to the loader of view `{self.view}` is applied to all "
+                f"{len(views)} views of the warehouse, once. Nothing was changed",
+                "give its number: `next_batch()` tells the next one",
+                "or use `warehouse.apply(batch)`",
+            )
         return self.warehouse.apply(batch, number)
 
 

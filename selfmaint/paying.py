@@ -66,11 +66,17 @@ class Paying:
                 off = (name for name in relations if name in records)
                 return frozenset(name for name in off if records[name].choice is Choice.SKIP)
 
-    def learn(self, decision: Decision) -> None:
-        """Note what a batch's lookups and questions took on a view."""
+    def learn(self, decision: Decision, *, is_cold: bool) -> None:
+        """Note what a batch's lookups and questions took on a view.
+
+        Args:
+            is_cold: it is the first one that this warehouse has decided since it was opened. Java
+                may be cold then, and lookups take many times what they will: that is no evidence.
+        """
         records = self.of.setdefault(decision.task.stored.name, {})
         for name, stretch in stretches(decision).items():
-            records[name] = records.get(name, Payoff()).after(stretch)
+            if not (is_cold and stretch.looked_up):
+                records[name] = records.get(name, Payoff()).after(stretch)
 
     def sentences(self, view: str) -> tuple[str, ...]:
         """For a report: the relations whose insertions are no longer looked up, and why."""

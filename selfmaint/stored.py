@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from cq.dependencies import telling_columns
+from cq.diagnostics import shorten
 from cq.printer import print_rule
 from cq.query import Query
 from cq.syntax import Const, Var
 from cq.types import ANY, Type, constant_type
 from lookups.plan import ACTIONS
 from selfmaint.program import View
-from warehouse.columns import spark_type
+from warehouse.columns import ColumnError, spark_type
 from warehouse.sources import Join
 from warehouse.tables import ViewSpec, ViewTable
 
@@ -50,11 +51,25 @@ def _with_column(query: Query) -> Query:
     return query if query.head else replace(query, head=(Const(True),))
 
 
+OF_SPARK: Final = "_metadata"
+
+
 def view_spec(view: View) -> ViewSpec:
-    """The table that a view needs."""
+    """The table that a view needs.
+
+    Raises:
+        ColumnError: WH320, it has a column that Spark gives every table.
+    """
     query = _with_column(view.query)
     types = view.query.types or (ANY,)
     names = unique(view.columns or ("holds",))
+    if own := [name for name in names if name.casefold() == OF_SPARK]:
+        raise ColumnError(
+            "WH320",
+            f"view `{shorten(view.name)}` has a column `{own[0]}`: Spark gives every table one of "
+            "that name, and could not tell them apart",
+            "give the variable another name",
+        )
     columns = [
         (column, spark_type(_column_type(term, kind)))
         for column, term, kind in zip(names, query.head, types, strict=True)

@@ -15,10 +15,12 @@ before any work, so after an error the same batch is applied again.
 
 from __future__ import annotations
 
+import operator
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 from cq.diagnostics import InputError, did_you_mean, shorten
 from cq.printer import print_relation
@@ -37,6 +39,7 @@ from warehouse.batches import Changes, checked, require_changeable
 from warehouse.requirements import require
 from warehouse.sources import (
     Cost,
+    FederatedSource,
     LoaderSource,
     Source,
     SourceError,
@@ -45,13 +48,22 @@ from warehouse.sources import (
     read_join,
     whole,
 )
-from warehouse.tables import RELATIONS, Commit, Extent, Place, State, Store, ViewTable
+from warehouse.tables import (
+    RELATIONS,
+    Commit,
+    ConflictError,
+    Extent,
+    Place,
+    State,
+    Store,
+    ViewTable,
+)
 from warehouse.tables import Program as StoredProgram
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from warehouse.sources.loader import Loading
+    from warehouse.sources.loader import Knowing, Loading
 
 
 class WarehouseView:
@@ -84,7 +96,10 @@ class Warehouse:
         self._store = store
         self._source = source
         self._loaders: dict[str, LoaderSource] = {}
-        self._asked = Cost()
+        self._asked: dict[str, Cost] = {}
+        self._is_cold = True
+        # Batches come one after the other, also from several threads.
+        self._turn = threading.RLock()
         self._lookups = lookups
         self._patience = patience
         self._later = later
@@ -165,13 +180,16 @@ class Warehouse:
 
     # Loaders and streams
 
-    def maintains(self, name: str) -> Callable[[Loading], Loader]:
+    def maintains(
+        self, name: str, *, version: Knowing | None = None
+    ) -> Callable[[Loading], Loader]:
         """Give a view a loader: a function that computes its rows from the sources.
 
         The function takes a frame with some of the view's columns, or None, and returns the rows of
         the view with these values in these columns, or all rows. It is called for the slices of the
-        view that nobody here knows, when the sources have the batch, and nothing later. The
-        functions of two views may run at the same time. What this makes of it takes batches.
+        view that nobody here knows, when the sources have the batch, and nothing later: where they
+        can be ahead, as behind a stream that catches up, give `version`. The functions of two views
+        may run at the same time. What this makes of it takes batches, which are for all views.
 
         Example:
             @warehouse.maintains("sales")
@@ -180,6 +198,10 @@ class Warehouse:
 
             report = sales({"orders": changes})
 
+        Args:
+            version: tells the last batch that the sources have now. Where that is a later one than
+                a batch that has to ask, the batch is extended with the changes up to it (`later` of
+                `open`), or refused (RT404). Without it nobody can notice that.
         Raises:
             InputError: RT403, there is no such view; RT406, it has a loader already.
         """
@@ -190,7 +212,7 @@ class Warehouse:
 
         def wrap(function: Loading) -> Loader:
             columns = stored.table.columns
-            self._loaders[name] = LoaderSource(name, columns, relations, function)
+            self._loaders[name] = LoaderSource(name, columns, relations, function, version)
             return Loader(self, name, function)
 
         return wrap
@@ -256,16 +278,24 @@ class Warehouse:
         Raises:
             RuntimeStateError: RT405, nobody to ask; RT409, no number, and loaders alone.
         """
-        self._store.learn()
-        self._sources()
-        version = self._newest_batch() if number is None else number
-        commits = {}
-        for stored in self._views.values():
-            expected = _newest(stored.table)
-            rows = self._recomputed(stored, version)
-            commits[stored.name] = stored.table.replace(expected, version, rows, {"load": version})
-        self._store.record(version, commits)
-        return version
+        with self._turn:
+            self._store.learn()
+            self._sources()
+            version = self._newest_batch() if number is None else _whole(number)
+            seen = [stored.table.last_state().batch for stored in self._views.values()]
+            first = None if None in seen else min(batch for batch in seen if batch is not None) + 1
+            if first is not None and first > version:
+                first = None
+            commits = {}
+            for stored in self._views.values():
+                expected = _newest(stored.table)
+                rows = self._recomputed(stored, version)
+                # The batches that it brings with it must be recognised.
+                commits[stored.name] = stored.table.replace(
+                    expected, version, rows, {"load": version}, extended_from=first
+                )
+            self._store.record(version, commits, extended_from=first)
+            return version
 
     def _newest_batch(self) -> int:
         if self._source is not None:
@@ -284,7 +314,7 @@ class Warehouse:
             source, join, None, version, limit_seconds=None, retries=self._patience.retries
         )
         require_version(answer, version, stored.name)
-        return view_rows(stored, join, answer.frame)
+        return view_rows(stored, join, answer.frame.distinct())  # a row of a view is there once
 
     # Batches
 
@@ -311,15 +341,28 @@ class Warehouse:
             SourceError: the source failed; nothing was changed.
             ConflictError, ForeignWriteError: somebody else writes, or wrote, to a view.
         """
+        if not isinstance(batch, Mapping):
+            raise InputError(
+                "RT407",
+                f"a batch maps the names of relations to their changes; this is a "
+                f"{type(batch).__name__}",
+                'write `{"orders": changes}`',
+            )
+        given = None if number is None else _whole(number)
         started = time.monotonic()
         jobs = JobCount(self.spark)
-        with jobs.counting():
+        with self._turn, jobs.counting():
             states = self._store.states()
-            if number is None:
+            if given is None:
                 self._require_finished(states)
                 require_number(states)
-                number = self._next(states)
-            last, reports = self._apply(batch, number, states, jobs)
+            number = self._next(states) if given is None else given
+            try:
+                last, reports = self._apply(batch, number, states, jobs)
+            except ConflictError as error:
+                if given is not None:
+                    raise
+                raise _taken(error, number) from error
             return Report(last, reports, time.monotonic() - started, jobs.total())
 
     def _apply(
@@ -370,7 +413,7 @@ class Warehouse:
             if name not in decisions:
                 reports.append(_replay_of(stored))
                 continue
-            paying.learn(decisions[name])
+            paying.learn(decisions[name], is_cold=self._is_cold)
             report, commit = self._commit(decisions[name], extent, changes)
             report = replace(report, notes=(*extension_note(extent), *paying.sentences(name)))
             report = report.with_jobs(decide=decisions[name].jobs, commit=jobs.more())
@@ -378,6 +421,7 @@ class Warehouse:
             # The report goes into the journal with the batch: one commit for both.
             info = {**commit.info, "report": report.as_dict()}
             commits[name] = replace(commit, info=info)
+        self._is_cold = False
         self._store.record(last, commits, paying.note(), extended_from=extent.extended_from)
         return last, tuple(reports)
 
@@ -411,8 +455,8 @@ class Warehouse:
 
     def _was_empty(self, stored: Stored, version: int) -> bool:
         """Whether a view is known to have no rows as of a version."""
-        if stored.name in self._loaders:
-            return False  # it computes what is there now
+        if not isinstance(self._source_of(stored.name), TableSource):
+            return False  # who knows; the whole view is too much to ask a far source for
         try:
             return self._recomputed(stored, version).isEmpty()
         except (SourceError, RuntimeStateError):
@@ -480,7 +524,8 @@ class Warehouse:
         table, version = task.stored.table, task.state.version
         own = extent.extended_from
         report = ViewReport(task.stored.name, version, decision.counts, cost=decision.cost)
-        self._asked += decision.cost
+        name = task.source.name
+        self._asked[name] = self._asked.get(name, Cost()) + decision.cost
         if done is None:
             commit = table.commit(
                 version, extent.last, inserts=None, deletes=None, info=told, extended_from=own
@@ -493,7 +538,7 @@ class Warehouse:
             files=decision.files,
             rows_read=decision.rows_read,
             rows=decision.rows,
-            traditional=self._traditional(task.source, done.counts.asking),
+            traditional=self._traditional(task, done.counts.asking),
             inserted=done.counts.inserted,
             deleted=done.counts.deleted,
         )
@@ -508,18 +553,24 @@ class Warehouse:
             )
         return replace(report, version=commit.version, stages=decision.clock.stages()), commit
 
-    def _traditional(self, source: Source, asking: Mapping[int, int]) -> Cost:
+    def _traditional(self, task: Task, asking: Mapping[int, int]) -> Cost:
         """See `ViewReport.traditional`.
 
         Args:
             asking: subgoal to the number of keys that it is asked for.
         """
-        keys = sum(asking.values())
+        source, keys = task.source, sum(asking.values())
+        questions = len(asking)
+        if isinstance(source, FederatedSource):  # each source that holds one of the others is asked
+            atoms = task.stored.query.atoms
+            others = ([a.predicate for i, a in enumerate(atoms) if i != own] for own in asking)
+            questions = sum(map(source.holders, others))
         latency = getattr(source, "latency", None)
         if latency is None:
-            latency = self._asked.seconds / max(1, self._asked.questions)
+            asked = self._asked.get(source.name, Cost())
+            latency = asked.seconds / max(1, asked.questions)
         per_row = getattr(source, "per_row_sent", 0.0)
-        return Cost(len(asking), keys, seconds=len(asking) * latency + keys * per_row)
+        return Cost(questions, keys, seconds=questions * latency + keys * per_row)
 
     # Checks
 
@@ -527,8 +578,9 @@ class Warehouse:
         """Recompute a view from the source, as of its last batch, and compare."""
         stored = self._stored(name)
         state = stored.table.last_state()
-        expected = self._recomputed(stored, _batch_of(name, state))
-        return compared(name, state.version, expected, stored.table.read(state.version))
+        with stored.table.translated():
+            expected = self._recomputed(stored, _batch_of(name, state))
+            return compared(name, state.version, expected, stored.table.read(state.version))
 
     def repair(self, name: str, number: int | None = None) -> int:
         """Replace a view by its recomputation, in one commit; the table's new version.
@@ -542,16 +594,19 @@ class Warehouse:
         Raises:
             RuntimeStateError: RT401, nothing was loaded yet; RT409, no number for a loader.
         """
+        with self._turn:
+            return self._repair(self._stored(name), number)
+
+    def _repair(self, stored: Stored, number: int | None) -> int:
         from warehouse.tables import MissingTableError
 
-        stored = self._stored(name)
-        table = stored.table
+        name, table = stored.name, stored.table
         self._store.learn()
         state = table.last_state()
         batch = _batch_of(name, state)
         if number is None and name in self._loaders:
             raise _unnumbered(f"the loader of view `{name}` computes", f"repair({name!r}, ", batch)
-        batch = batch if number is None else number
+        batch = batch if number is None else _whole(number)
         expected: int | None
         try:
             expected = table.newest()  # before the rows are computed
@@ -571,7 +626,8 @@ class Warehouse:
         stored = self._stored(name)
         columns = [field.name for field in stored.table.columns]
         order = tuple(columns[i] for i in lookup_columns(self.program.view(name)))
-        stored.table.optimize(order)
+        with self._turn:
+            stored.table.optimize(order)
         return order
 
     def history(self, name: str) -> DataFrame:
@@ -599,6 +655,29 @@ def _unnumbered(who: str, call: str, batch: int) -> RuntimeStateError:
         "changed",
         f"the last batch seen is {batch}: `{call}number={batch})`, or the next number if the "
         "sources have the next batch already",
+    )
+
+
+def _whole(number: SupportsIndex) -> int:
+    """The number of a batch, also where it is one of NumPy's."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise InputError(
+            "RT407", f"the number of a batch is a whole number, not {shorten(repr(number))}"
+        ) from None
+
+
+def _taken(error: ConflictError, number: int) -> ConflictError:
+    """For a batch whose number was chosen here: another one may have it by now."""
+    return ConflictError(
+        error.message,
+        f"somebody else may have applied another batch {number} meanwhile: apply this one again "
+        "without a number, if you know that it is not the same one",
+        "where several write, give every batch its number",
+        table=error.table,
+        version=error.version,
+        batch=number,
     )
 
 

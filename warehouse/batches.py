@@ -110,7 +110,8 @@ def require_changeable(relation: Relation) -> None:
     Raises:
         ColumnError: WH320, a column without a type, or one with the name that tells the change.
     """
-    if any(column.name == CHANGE for column in struct_type(relation)):
+    # Spark does not tell `Change` from `change`.
+    if any(column.name.casefold() == CHANGE for column in struct_type(relation)):
         raise ColumnError(
             "WH320",
             f"`{shorten(relation.name)}` has a column `{CHANGE}`, which is what a batch calls the "
@@ -207,6 +208,17 @@ def _figures(relation: Relation) -> _Figures:
 NETTING: Final = "`netted` computes the net effect of an ordered log of changes"
 
 
+def not_net(relation: str, changes: int) -> BatchError:
+    """So many changes are of a row that comes more than once."""
+    return BatchError(
+        "WH352",
+        relation,
+        f"the batch is not net: {changes} changes of `{relation}` are of a row that is in it more "
+        "than once",
+        NETTING,
+    )
+
+
 def _check_counts(relation: Relation, counts: Mapping[str, int]) -> None:
     name = relation.name
     if count := counts["unknown"]:
@@ -217,19 +229,14 @@ def _check_counts(relation: Relation, counts: Mapping[str, int]) -> None:
             f"column `{CHANGE}` holds `{INSERT}` or `{DELETE}`",
         )
     if count := counts["twice"]:
-        raise BatchError(
-            "WH352",
-            name,
-            f"the batch is not net: {count} changes of `{name}` are of a row that is in it more "
-            "than once",
-            NETTING,
-        )
+        raise not_net(name, count)
     if count := counts.get("nan", 0):
         raise BatchError(
             "WH356",
             name,
             f"{count} changes of `{name}` hold NaN, which equals nothing",
-            "use NULL for an unknown number",
+            "use NULL for an unknown number; if rows with NaN were loaded, `load` as of the batch "
+            "that changes them",
         )
     for number, key in enumerate(relation.keys):
         columns = ", ".join(relation.columns[i].name for i in key)
@@ -271,6 +278,13 @@ def netted(relation: Relation, log: DataFrame, order: str) -> DataFrame:
             "WH321",
             f"the log of `{relation.name}` has no column `{shorten(order)}` to order by",
             *did_you_mean(order, log.columns),
+        )
+    if any(column.name == order for column in relation.columns):
+        raise ColumnError(
+            "WH321",
+            f"`{shorten(order)}` is a column of `{relation.name}`, and a log is ordered by one "
+            "beside these",
+            f"copy it under another name: `log.withColumn('position', log[{order!r}])`",
         )
     check_changes(relation.name, struct_type(relation), log.drop(sf.col(quoted(order))))
     names = [*(column.name for column in relation.columns), CHANGE, order]

@@ -34,8 +34,13 @@ MEANING: Final = {
     # calendar, in the machine's zone: 1582-10-10 and days that the zone has skipped come out as
     # later ones, and rows of such a day are not found.
     "spark.sql.datetime.java8API.enabled": "true",
+    # A file of a source or a view that has gone, or cannot be read, is an error. Passed over, its
+    # rows would be missing in an answer, and from then on in a view.
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
 }
-"""What decides what a value means. A view is right only if all that touch it agree on this."""
+"""What decides what a value means, and that all are read. A view is right only if all that touch it
+agree on this."""
 
 SAME: Final = frozenset(("UTC", name) for name in ("Etc/UTC", "GMT", "Etc/GMT", "Z"))
 """Needed values and other ways to write them."""

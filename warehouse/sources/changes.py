@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cq.diagnostics import did_you_mean
-from warehouse.batches import CHANGE, DELETE, INSERT, check_changes
-from warehouse.columns import ColumnError
+from warehouse.batches import CHANGE, DELETE, INSERT, check_changes, not_net
+from warehouse.columns import ColumnError, quoted
 from warehouse.sources.errors import SourceError
 
 if TYPE_CHECKING:
@@ -45,18 +45,26 @@ def counted(relation: str, frame: DataFrame, schema: StructType) -> Changes:
 
     Raises:
         ColumnError: WH321 for other columns, WH322 for other words in the column `change`.
+        BatchError: WH352 for a row that comes more than once.
     """
-    from pyspark.sql import functions
+    from pyspark.sql import Window, functions
 
     check_changes(relation, schema, frame)
     frame = frame.localCheckpoint(eager=False)
-    change = functions.col(CHANGE)
-    (row,) = frame.select(
-        functions.count_if(change == INSERT),
-        functions.count_if(change == DELETE),
-        functions.count(functions.lit(1)),
-    ).collect()
-    inserts, deletes, total = row
+    own = [frame[quoted(name)] for name in schema.fieldNames()] or [functions.lit(0)]
+    times = functions.count(functions.lit(1)).over(Window.partitionBy(*own))
+    change = functions.col("change")
+    (row,) = (
+        frame.select(frame[CHANGE].alias("change"), times.alias("times"))
+        .select(
+            functions.count_if(change == INSERT),
+            functions.count_if(change == DELETE),
+            functions.count(functions.lit(1)),
+            functions.count_if(functions.col("times") > 1),
+        )
+        .collect()
+    )
+    inserts, deletes, total, twice = row
     if inserts + deletes != total:
         raise ColumnError(
             "WH322",
@@ -64,6 +72,8 @@ def counted(relation: str, frame: DataFrame, schema: StructType) -> Changes:
             "deletions; nothing has been applied",
             f"column `{CHANGE}` holds `{INSERT}` or `{DELETE}`",
         )
+    if twice:
+        raise not_net(relation, twice)
     return Changes(frame, tuple(schema.fieldNames()), inserts, deletes)
 
 

@@ -19,7 +19,9 @@ from warehouse.sources.changes import Changes, counted, require_known
 from warehouse.sources.errors import SourceError
 from warehouse.sources.join import Join
 from warehouse.sources.protocol import Answer, computed
+from warehouse.sparklog import silent_query_errors, spark_errors
 from warehouse.tables.carrying import carrying
+from warehouse.tables.errors import reason_of
 from warehouse.tables.guarded import GuardedTable
 from warehouse.tables.merging import merge_of
 
@@ -159,13 +161,22 @@ class DeltaSource:
 
         Raises:
             InputError: WH349, a relative path.
+            SourceError: WH339, a table could not be written, or is there already.
         """
         require_absolute(path)
         paths = {relation: _table_path(path, relation) for relation in tables}
         for relation, frame in tables.items():
             writer = frame.write.format("delta").option("delta.enableDeletionVectors", "true")
-            with carrying(spark, {}):
-                writer.mode("error").save(paths[relation])
+            try:
+                with carrying(spark, {}), silent_query_errors():
+                    writer.mode("error").save(paths[relation])
+            except spark_errors() as error:
+                raise SourceError(
+                    "WH339",
+                    f"source `{name}`: the table of `{relation}` could not be made in {path} "
+                    f"({reason_of(error)})",
+                    "take a folder that is new or empty; one that is finished can be opened",
+                ) from error
         epochs = RecordedEpochs(spark, f"{path}/{EPOCHS}")
         epochs.record(0, dict.fromkeys(tables, 0))
         return cls(spark, paths, epochs, name=name)
@@ -267,7 +278,7 @@ class DeltaSource:
         One append per changed relation, or one MERGE if rows are deleted. One writer at a time.
 
         Raises:
-            ColumnError: WH321, WH322; nothing has been applied.
+            ColumnError: WH321, WH322, BatchError: WH352; nothing has been applied.
             SourceError: WH339, a table is not as the recorded version left it, or somebody else
                 was faster.
         """
@@ -275,8 +286,7 @@ class DeltaSource:
         require_known(self.name, changes, self._tables)
         version, before = epochs.latest()
         self._read_epochs[version] = before  # somebody may have recovered it
-        epoch = dict(before)
-        self._require_untouched(version, {name: epoch[name] for name in changes})
+        epoch = {**before, **self._untouched(version, {name: before[name] for name in changes})}
         netted = {
             relation: counted(relation, frame, self.read(relation, version).schema)
             for relation, frame in changes.items()
@@ -290,7 +300,7 @@ class DeltaSource:
                 if size is not None:  # or it is counted when somebody asks
                     size += change.inserts - change.deletes
                     self._sizes[relation, epoch[relation]] = size
-        self._require_untouched(version, {name: epoch[name] for name in changes})
+        epoch |= self._untouched(version, {name: epoch[name] for name in changes})
         epochs.record(version + 1, epoch, is_new=True)
         if epochs.epoch(version + 1) != epoch:
             raise SourceError(
@@ -334,20 +344,23 @@ class DeltaSource:
         inserts = change.inserted if change.inserts else None
         merge_of(delta_table(path), inserts, change.deleted).merge()
 
-    def _require_untouched(self, version: int, epoch: Epoch) -> None:
+    def _untouched(self, version: int, epoch: Epoch) -> dict[str, int]:
+        """The tables' versions now, if they hold the rows of these: upkeep may have come since."""
+        found = {}
         for relation, expected in epoch.items():
-            path = self._tables[relation]
-            if GuardedTable(self._spark, path, relation).is_at(expected):
-                continue
-            found = _table_version(self._spark, path)
-            if found != expected:
+            table = GuardedTable(self._spark, self._tables[relation], relation)
+            newest = expected if table.is_at(expected) else table.newest()
+            since = table.entries(expected + 1, newest) if newest > expected else ()
+            if len(since) != newest - expected or any(entry.changes_rows for entry in since):
                 raise SourceError(
                     "WH339",
-                    f"the table of `{relation}` in source `{self.name}` is at version {found}, but "
-                    f"{expected} is expected: an earlier advance was interrupted, or "
+                    f"the table of `{relation}` in source `{self.name}` is at version {newest}, "
+                    f"but {expected} is expected: an earlier advance was interrupted, or "
                     f"somebody else wrote to it. The source is unchanged at version {version}",
                     "`recover()` undoes whatever was written after that version",
                 )
+            found[relation] = newest
+        return found
 
     def _epoch(self, version: int) -> Epoch:
         # Recorded once. A recovery names other table versions, but with the same rows.

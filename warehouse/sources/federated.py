@@ -7,7 +7,7 @@ still needs travel, and each part is a `Join` of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -160,6 +160,10 @@ class FederatedSource:
     def relations(self) -> frozenset[str]:
         return frozenset(self._holder)
 
+    def holders(self, relations: Iterable[str]) -> int:
+        """How many of the sources hold one of these relations."""
+        return len({self._holder[name] for name in relations})
+
     def version(self) -> int:
         return min(source.version() for source in self.sources)
 
@@ -208,6 +212,8 @@ class FederatedSource:
             newest = max(newest, answer.version)
             if newest != version:
                 break
+            if not answer.rows:  # nor has the join: nobody else need be asked
+                return answer.frame.sparkSession.createDataFrame([], join.schema), newest
             current = _extended(step, current, answer.frame, names, join)
         assert current is not None or newest != version
         if current is None or newest != version:

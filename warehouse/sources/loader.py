@@ -10,6 +10,7 @@ from cq.syntax import Const
 from cq.types import constant_type
 from warehouse.columns import check_columns, positional
 from warehouse.sources.compare import literal
+from warehouse.sources.errors import SourceError
 from warehouse.sources.join import Join
 from warehouse.sources.protocol import Answer, Cost, measured
 
@@ -23,6 +24,9 @@ given values in the columns that the argument has, or all rows if there is no ar
 other values there do no harm, rows that come twice neither. It may be called again while an earlier
 call that took too long still runs."""
 
+Knowing: TypeAlias = Callable[[], int]
+"""Tells which batch is the last one that a loader's sources have."""
+
 
 class LoaderSource:
     """A function that computes rows of a view; it answers for whole rows of that view only.
@@ -34,15 +38,22 @@ class LoaderSource:
     Args:
         view: its name, for messages.
         columns: of the view's table.
+        knowing: if there is one, answers are as of what it says, and not as of what was asked.
     """
 
     def __init__(
-        self, view: str, columns: StructType, relations: frozenset[str], load: Loading
+        self,
+        view: str,
+        columns: StructType,
+        relations: frozenset[str],
+        load: Loading,
+        knowing: Knowing | None = None,
     ) -> None:
         self._view = view
         self._columns = columns
         self._relations = relations
         self._load = load
+        self._knowing = knowing
 
     @property
     def name(self) -> str:
@@ -53,19 +64,23 @@ class LoaderSource:
         return self._relations
 
     def version(self) -> int:
-        """A function knows no versions: what it computes first is version 0."""
-        return 0
+        """What the sources have, if somebody knows; what a function computes first is version 0."""
+        return 0 if self._knowing is None else int(self._knowing())
 
     def answer(self, join: Join, keys: DataFrame | None, version: int) -> Answer:
-        """The rows of a slice, or of the whole view, as of now, which must be `version`.
+        """The rows of a slice, or of the whole view, as of now.
+
+        That must be `version`, unless the loader knows what its sources have.
 
         Raises:
             ColumnError: WH321, if the function returns other columns than the view has.
+            SourceError: WH338, the sources moved on meanwhile.
         """
         from pyspark.sql import functions as sf
 
         assert len(join.subgoals) == len(join.query.atoms), "a loader knows whole rows only"
         started = time.monotonic()
+        before = version if self._knowing is None else self.version()
         sent = 0
         if keys is None:
             calls, rows = 1, self._rows(None)
@@ -82,8 +97,15 @@ class LoaderSource:
             frame = frame.join(wanted, sf.expr(same), "left_semi")
         frame = frame.localCheckpoint(eager=False)
         count, size = measured(frame)
+        if self._knowing is not None and self.version() != before:
+            raise SourceError(
+                "WH338",
+                f"the sources of the {self.name} moved on from version {before} while it computed",
+                "ask again",
+                retryable=True,
+            )
         seconds = time.monotonic() - started
-        return Answer(frame, version, Cost(calls, sent, count, 0, seconds, size), count)
+        return Answer(frame, before, Cost(calls, sent, count, 0, seconds, size), count)
 
     def _of_the_view(self, join: Join, rows: DataFrame) -> DataFrame:
         """The rows that the view may have.

@@ -37,7 +37,8 @@ class State:
     """A version that is known to hold our rows, and the last batch that they include.
 
     Args:
-        extended_from: that batch's own number, if it was extended to `batch`.
+        extended_from: that batch's own number, if it was extended to `batch`, or a load took the
+            rows from the batch before to it.
     """
 
     version: int
@@ -243,6 +244,16 @@ class ViewTable:
             TableError: with the version that the view stays at, and the batch that it lacks.
         """
         with self._table.translated(version, Mark(Kind.BATCH, batch)):
+            yield
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """A block that reads: where Spark fails in it, the error is one of ours.
+
+        Raises:
+            TableError: WH345, and as `state`.
+        """
+        with self._table.translated():
             yield
 
     def files(self) -> int:

@@ -184,10 +184,22 @@ def test_a_record_that_was_written_is_written_the_same_again() -> None:
     assert written["total"] == {
         "looked_up": 9.0,
         "helped": 1.0,
-        "lookup_cost": 0.6667,
+        "lookup_cost": 0.666666667,
         "skipped": 3.0,
         "asked": 8.0,
-        "source_cost": 3.333e-08,
+        "source_cost": 3.33333333e-08,
     }
     assert Payoff.from_dict(written).as_dict() == written
     assert Payoff.from_dict(Payoff().as_dict()) == Payoff()
+
+
+def test_small_costs_add_up_from_record_to_record() -> None:
+    """A probe comes after as many cheap batches, whether each is written down or not."""
+    off = Payoff().after(Stretch(100, 0, 1.2, 0, 1, 0.02))
+    kept, written, batches = off, off, 0
+    while kept.choice is Choice.SKIP:
+        seen = Stretch(skipped=100, asked=1, source_cost=0.02)
+        kept, written = kept.after(seen), Payoff.from_dict(written.after(seen).as_dict())
+        batches += 1
+    assert batches > 5_000
+    assert written.choice is not Choice.SKIP

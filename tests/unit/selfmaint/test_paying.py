@@ -82,7 +82,9 @@ def test_nothing_is_looked_up_in_a_view_that_nobody_wrote_to() -> None:
 
 def test_a_view_learns_from_its_batches() -> None:
     paying = Paying(Lookups.ADAPT)
+    paying.learn(decision(tally("r", Kind.MISS, 20)), is_cold=True)
+    assert paying.note() == {"v": {}}, "slow for another reason"
     for _ in range(2):
-        paying.learn(decision(tally("r", Kind.MISS, 20)))
+        paying.learn(decision(tally("r", Kind.MISS, 20)), is_cold=False)
     assert paying.sentences("v") == ("lookups off for r: 0 of the last 40 helped",)
     assert paying.sentences("w") == ()
