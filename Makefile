@@ -35,12 +35,13 @@ if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
 fi
 endef
 
-# Runs tests/spark on one kind of session.
+# Runs the tests of a folder that need Spark, on one kind of session.
 SPARK_TESTS = spark
-SPARK_TEST = $(BIN)/python -m pytest -m '$(SPARK_TESTS)' --durations=5 --durations-min=2 tests/spark $(ARGS)
+SPARK_FOLDER = tests/spark
+SPARK_TEST = $(BIN)/python -m pytest -m '$(SPARK_TESTS)' --durations=5 --durations-min=2 $(SPARK_FOLDER) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup spark test test-pure test-spark test-cluster test-connect check format
+.PHONY: help setup spark test test-pure test-spark test-laws test-cluster test-connect check format
 .PHONY: demo bench bench-paper bench-stream bench-growth mutants wheel lock clean
 
 help: ## show this list
@@ -59,6 +60,10 @@ test-pure: setup ## run all tests that need no JVM (HYPOTHESIS_PROFILE=dev, ci o
 
 test-spark: spark ## run the Spark tests in one process
 	SPARK_TESTS_ON=local $(SPARK_TEST)
+
+test-laws: SPARK_FOLDER = property_tests/spark
+test-laws: spark ## hold Spark to the reference on random programs (HYPOTHESIS_PROFILE, as for test-pure)
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} SPARK_TESTS_ON=local $(SPARK_TEST)
 
 test-cluster: spark ## run the Spark tests with executors that are processes of their own
 	SPARK_TESTS_ON=cluster $(SPARK_TEST)

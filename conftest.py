@@ -1,4 +1,4 @@
-"""Hypothesis profiles, shared by `tests`, `property_tests` and the doctests.
+"""Hypothesis profiles and markers, shared by `tests`, `property_tests` and the doctests.
 
 HYPOTHESIS_PROFILE chooses one:
 
@@ -17,9 +17,16 @@ that it still follows the profile.
 
 import os
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parent
+ON_SPARK = (ROOT / "tests" / "spark", ROOT / "property_tests" / "spark")
+
+# The one Spark session of `tests/spark` and `property_tests/spark`.
+pytest_plugins = ["tests.spark.sessions"]
 
 # The doctests of these need Spark, which is an extra.
 collect_ignore_glob = [] if find_spec("pyspark") else ["lookups/spark/*", "warehouse/*", "bench/*"]
@@ -42,3 +49,11 @@ def pytest_configure() -> None:
             f"HYPOTHESIS_PROFILE is {name!r}, but must be one of {', '.join(PROFILES)}"
         )
     settings.load_profile(name)
+
+
+# First, so that `-m` sees the markers when it selects.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(item.path.is_relative_to(folder) for folder in ON_SPARK):
+            item.add_marker("spark")

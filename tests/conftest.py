@@ -1,4 +1,4 @@
-"""Markers from the folder a test lies in, and golden files."""
+"""Golden files."""
 
 import difflib
 from collections.abc import Callable
@@ -21,14 +21,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[UPDATED] = []
-
-
-# First, so that `-m` sees the markers when it selects.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(TESTS / "spark"):
-            item.add_marker("spark")
 
 
 def pytest_terminal_summary(

@@ -11,7 +11,9 @@ texts and worked examples.
 
 With `--spark` the mutants of the Spark executor take their turn, and only they: the tests that hold
 it to the reference need a JVM. One serves them all. Each mutant is a process of its own, a client
-of that server, and runs the test that its entry names before the others. It takes about an hour.
+of that server, and runs the test that its entry names; only if that one passes do all the others
+run, which takes minutes. A mutant that has a reason to survive runs what the others of its file
+name.
 
 Exit code 0 means that exactly the mutants survive that have a reason to.
 """
@@ -32,13 +34,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
+from typing import TypeAlias
 
 import pytest
 from hypothesis import settings
 
-from tests.spark.conftest import serving
+from tests.spark.sessions import serving
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "mutants.txt"
@@ -57,6 +61,9 @@ BATCHES = ("property_tests/test_batches.py",)
 EXECUTOR = "tests/spark/test_executor.py"
 BATCH_RULE = ("settle.py", "complete.py", "maintain.py", "batch.py", "evaluate.py")
 """Where the batches notice more than single changes do."""
+
+Stages: TypeAlias = tuple[tuple[str, ...], ...]
+"""Tests that run in one process, then those that run if they all pass, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +143,7 @@ def read_mutations(text: str) -> tuple[Mutation, ...]:
     return tuple(found)
 
 
+@cache
 def load_mutations() -> tuple[Mutation, ...]:
     return read_mutations(TABLE.read_text(encoding="utf-8"))
 
@@ -157,16 +165,30 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("mutants")
 
 
-def stages(mutation: Mutation, *, laws: bool = False) -> tuple[tuple[str, ...], ...]:
+def named_tests(mutation: Mutation) -> tuple[str, ...]:
+    """The executor's test that a mutant names; without one all that mutants of its file name."""
+    of_file = (other.likely for other in load_mutations() if other.file == mutation.file)
+    names = dict.fromkeys([mutation.likely] if mutation.likely else filter(None, of_file))
+    return tuple(f"{EXECUTOR}::{name}" for name in names) or (EXECUTOR,)
+
+
+def stages(mutation: Mutation, *, laws: bool = False) -> Stages:
     """What to run for a mutant, the quickest to notice first."""
     file = mutation.file
     if mutation.is_on_spark:
-        named = ((f"{EXECUTOR}::{mutation.likely}",),) if mutation.likely else ()
-        return *named, (EXECUTOR,)
+        named = named_tests(mutation)
+        return (named,) if mutation.equivalent else (named, (EXECUTOR,))
     first = () if laws else (UNIT,)
     if file.endswith(BATCH_RULE):
         return *first, BATCHES, VERDICTS, LANGUAGE
     return *first, LANGUAGE, VERDICTS, BATCHES
+
+
+def unbroken(chosen: Sequence[Mutation], *, laws: bool = False) -> Stages:
+    """What has to pass without a mutation; on Spark only what the chosen mutants run first."""
+    if not chosen[0].is_on_spark:
+        return stages(chosen[0], laws=laws)
+    return (tuple(dict.fromkeys(test for mutation in chosen for test in stages(mutation)[0])),)
 
 
 def copy_project(folder: Path) -> None:
@@ -213,7 +235,7 @@ def run_tests(folder: Path, tests: Sequence[str], server: str) -> tuple[str, str
     return failed[1] if failed else f"exit code {done.returncode}", done.stdout + done.stderr
 
 
-def try_mutant(folder: Path, mutation: Mutation, *, laws: bool, server: str) -> Result:
+def try_mutant(folder: Path, mutation: Mutation, todo: Stages, server: str) -> Result:
     """Run the stages on `folder`, a copy, with the mutation applied; and take it back."""
     started = time.perf_counter()
     path = folder / mutation.file
@@ -221,7 +243,7 @@ def try_mutant(folder: Path, mutation: Mutation, *, laws: bool, server: str) -> 
     path.write_text(mutation.apply(source), encoding="utf-8")
     killer = output = ""
     try:
-        for tests in stages(mutation, laws=laws):
+        for tests in todo:
             killer, output = run_tests(folder, tests, server)
             if killer:
                 break
@@ -237,11 +259,12 @@ def untouched(file: str) -> Mutation:
 
 
 def run_all(
-    mutations: Sequence[Mutation], *, laws: bool, server: str
+    work: Sequence[tuple[Mutation, Stages]], server: str
 ) -> Iterator[tuple[Mutation, Result]]:
     """Every mutant's result, as it comes in; a few copies of the project take turns.
 
     Args:
+        work: mutants, and what to run for each.
         server: the address of a Spark Connect server, for mutants of the Spark executor.
     """
     with tempfile.TemporaryDirectory(prefix="selfmaint-mutants-") as name:
@@ -252,15 +275,15 @@ def run_all(
             copy_project(folder)
             folders.put(folder)
 
-        def work(mutation: Mutation) -> Result:
+        def run(mutation: Mutation, todo: Stages) -> Result:
             folder = folders.get()
             try:
-                return try_mutant(folder, mutation, laws=laws, server=server)
+                return try_mutant(folder, mutation, todo, server)
             finally:
                 folders.put(folder)
 
         with ThreadPoolExecutor(WORKERS) as pool:
-            jobs = {pool.submit(work, mutation): mutation for mutation in mutations}
+            jobs = {pool.submit(run, mutation, todo): mutation for mutation, todo in work}
             try:
                 for job in as_completed(jobs):
                     yield jobs[job], job.result()
@@ -275,6 +298,8 @@ def describe(mutation: Mutation, result: Result) -> str:
     state = f"killed by {result.killer}" if result.killer else "SURVIVED"
     if not result.killer and mutation.equivalent:
         state = "survived, as expected"
+    elif result.killer and mutation.likely not in result.killer:
+        state += f", not by {mutation.likely}"
     return f"{result.seconds:5.0f} s  {mutation.title}\n         {state}"
 
 
@@ -293,6 +318,9 @@ def summary(results: Sequence[tuple[Mutation, Result]]) -> tuple[str, bool]:
     if wrong:
         lines += ["", "Killed, although the list says that they change nothing:"]
         lines += [f"  {m.title}\n    killed by {result.killer}" for m, result in wrong]
+    if others := [(m, r) for m, r in results if r.killer and m.likely not in r.killer]:
+        lines += ["", "Killed, but not by the test that the list names:"]
+        lines += [f"  {m.title}\n    killed by {result.killer}" for m, result in others]
     return "\n".join(lines), not holes and not wrong
 
 
@@ -322,23 +350,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(*(f"{m.title}\n{_difference(m)}" for m in chosen), sep="\n")
         return 0
 
+    if options.spark:
+        print("Spark starts", flush=True)
     with serving() if options.spark else nullcontext("") as server:
         return report(chosen, laws=options.laws, server=server)
 
 
 def report(chosen: Sequence[Mutation], *, laws: bool, server: str) -> int:
     """Try the mutants, say what becomes of each, and return the exit code."""
-    baseline = untouched("lookups/spark/execute.py" if server else "lookups/emit.py")
+    baseline = untouched(chosen[0].file)
+    work = [(baseline, unbroken(chosen, laws=laws))]
+    work += [(mutation, stages(mutation, laws=laws)) for mutation in chosen]
     started = time.perf_counter()
     results: list[tuple[Mutation, Result]] = []
-    for mutation, result in run_all([baseline, *chosen], laws=laws, server=server):
+    for mutation, result in run_all(work, server):
         if mutation is not baseline:
             results.append((mutation, result))
-            print(describe(mutation, result), flush=True)
+            print(f"{len(results):3}/{len(chosen)} {describe(mutation, result)}", flush=True)
         elif result.killer:
             print(result.output[-5_000:])
             print(f"the tests fail without any mutation: {result.killer}", file=sys.stderr)
             return 2
+        else:
+            print(f"{result.seconds:.0f} s  the tests pass without any mutation", flush=True)
     text, fine = summary(sorted(results, key=lambda pair: chosen.index(pair[0])))
     print(f"\n{text}\n\n{(time.perf_counter() - started) / 60:.0f} minutes")
     return 0 if fine else 1

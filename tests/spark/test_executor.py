@@ -1,14 +1,11 @@
-"""The Spark executor says and does what the reference says and does.
+"""The Spark executor says and does what the reference says and does, on chosen programs.
 
-Most of a check is Spark planning queries on the driver. So the checks of a class run beside each
-other, a few at a time, in threads on the one session; each is still a test of its own, which waits
-for its check.
+The law for all programs is in `property_tests/spark`. The checks of a class run beside each other,
+a few at a time; each is still a test of its own, which waits for its check.
 """
 
 from __future__ import annotations
 
-import os
-import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,27 +20,22 @@ import lookups.spark.evidence
 import lookups.spark.execute
 import lookups.spark.probes
 import selfmaint
+from cq.printer import print_value
 from cq.types import Row
 from lookups.decide import mismatch
 from lookups.emit import emit_step
-from lookups.evaluate import evaluate
 from lookups.plan import Action, Screen
 from lookups.spark import touched
 from property_tests.strategies import FLAVOURS, Flavour
-from tests.spark.worlds import (
-    VALUES,
-    Scenario,
-    changes_of,
-    counted,
-    halves,
-    packed,
-    reference,
-    run,
-    said_by_reference,
-    said_on_spark,
-    single,
-    verdicts,
+from tests.spark.agreement import (
+    COUNT,
+    THREADS,
+    check,
+    check_halves,
+    check_skipped,
+    check_slices,
 )
+from tests.spark.worlds import VALUES, Scenario, changes_of, packed, run, single
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,60 +44,12 @@ if TYPE_CHECKING:
 How: TypeAlias = "Callable[[Scenario, SparkSession], None]"
 Check: TypeAlias = "Callable[[SparkSession], None]"
 
-THREADS = 3
-"""Checks at a time: two take half the time of one after the other, three a little less."""
-
 BY_NAME = {flavour.name: flavour for flavour in FLAVOURS}
 EVERYTHING = BY_NAME["everything"]
 
 
-def check(scenario: Scenario, spark: SparkSession, skipped: Collection[str] = ()) -> None:
-    """Rows, questions, verdicts and reasons are those of the reference, and of recomputation."""
-    query = scenario.query
-    before, after = (evaluate(query, state) for state in (scenario.before, scenario.after))
-    expected = reference(scenario, skipped)
-    assert expected.rows == after, scenario.text
-
-    found, source = run(spark, scenario, skipped=skipped)
-    inserts = [tuple(row) for row in found.inserts.collect()]
-    deletes = [tuple(row) for row in found.deletes.collect()]
-    assert sorted(inserts, key=repr) == sorted(after - before, key=repr), scenario.text
-    assert sorted(deletes, key=repr) == sorted(before - after, key=repr), scenario.text
-
-    asked = {(q.subgoals, q.bound, q.wanted, q.keys, q.is_slice) for q in expected.questions}
-    assert set(source.asked) == asked, scenario.text
-    assert len(source.asked) == len(asked)
-
-    parts = said_on_spark(found.decided)
-    said = {place: of_part for place, (_, of_part) in parts.items()}
-    assert said == said_by_reference(query, expected), scenario.text
-    kinds = {change: verdict.kind for change, verdict in verdicts(query, parts).items()}
-    used = [d for d in expected.decisions if query.occurrences(d.relation)]
-    assert kinds == {(d.relation, d.action, d.row): d.kind for d in used}, scenario.text
-    assert found.counts == counted(query, parts, (len(inserts), len(deletes))), scenario.text
-
-
-def check_halves(scenario: Scenario, spark: SparkSession) -> None:
-    for half in halves(scenario):
-        check(half, spark)
-
-
-def check_skipped(scenario: Scenario, spark: SparkSession) -> None:
-    """Without lookups for every other relation, and for all of them."""
-    changed = sorted({relation for relation, _, _ in scenario.changes})
-    for skipped in {tuple(changed[::2]), tuple(changed)}:
-        check(scenario, spark, skipped=skipped)
-
-
-def check_slices(scenario: Scenario, spark: SparkSession) -> None:
-    query = scenario.query
-    before, after = (evaluate(query, state) for state in (scenario.before, scenario.after))
-    found, source = run(spark, scenario, by_slices=True)
-    for frame, expected in ((found.inserts, after - before), (found.deletes, before - after)):
-        rows = [tuple(row) for row in frame.collect()]
-        assert sorted(rows, key=repr) == sorted(expected, key=repr), scenario.text
-    assert source.asked
-    assert all(is_slice for *_, is_slice in source.asked)
+def check_asked(scenario: Scenario, spark: SparkSession) -> None:
+    assert check_slices(scenario, spark)
 
 
 def check_refused(scenario: Scenario, spark: SparkSession) -> None:
@@ -135,32 +79,22 @@ def outcome(request: pytest.FixtureRequest, outcomes: Mapping[str, Future[None]]
 
 # Random programs
 
-COUNT = 60
-"""Batches in one: rare situations need many, and Spark hardly notices."""
-
 PROGRAMS: Mapping[str, tuple[int, ...]] = {
-    "pure": (2, 15),
-    "plain": (12,),
-    "plain nulls": (2, 13),
-    "tree": (13,),
-    "exposed": (11,),
+    "pure": (2,),
+    "plain nulls": (2,),
     "exposed nulls": (10,),
-    "repeats": (4, 6),
     "repeats nulls": (13,),
-    "comparisons": (2, 4),
-    "comparisons repeats nulls": (8, 9),
+    "comparisons": (2,),
+    "comparisons repeats nulls": (9,),
     "keys": (13,),
     "keys exposed": (4, 15),
-    "keys repeats": (2, 19),
-    "foreign keys": (3, 6),
-    "foreign keys tree": (11,),
-    "foreign keys repeats": (5, 13),
-    "foreign keys nulls": (0, 15),
-    "everything": (2, 8, 10, 15),
+    "keys repeats": (2,),
+    "foreign keys": (6,),
+    "foreign keys nulls": (15,),
+    "everything": (2, 8, 15),
 }
-"""Flavour to seeds, most of rich programs. Between them they notice every mutant of the
-reference that random programs reach, most of them several times. For mutants of the executor
-`tests/mutants.txt` names the program that notices."""
+"""Flavour to seeds, most of rich programs: those that `tests/mutants.txt` names, since they notice
+some mutant of the executor."""
 
 
 def on_packed(how: How, flavour: Flavour, seed: int) -> Check:
@@ -475,17 +409,14 @@ SKIPPED_BY_HAND = (
 )
 
 
-def named(checks: Mapping[str, Check], *, quick: int = 1) -> pytest.MarkDecorator:
-    """The checks as the parameters of a test; one in `quick` also runs where time is short."""
-    parameters = [
-        pytest.param(check, id=name, marks=[pytest.mark.slow] if number % quick else [])
-        for number, (name, check) in enumerate(checks.items())
-    ]
+def named(checks: Mapping[str, Check]) -> pytest.MarkDecorator:
+    """The checks as the parameters of a test."""
+    parameters = [pytest.param(check, id=name) for name, check in checks.items()]
     return pytest.mark.parametrize("outcome", parameters, indirect=True)
 
 
 class TestSmallBatches:
-    @named(programs(check, PROGRAMS), quick=6)
+    @named(programs(check, PROGRAMS))
     def test_packed(self, outcome: Future[None]) -> None:
         outcome.result()
 
@@ -493,17 +424,17 @@ class TestSmallBatches:
     def test_by_hand(self, outcome: Future[None]) -> None:
         outcome.result()
 
-    @named(programs(check_halves, {f.name: (11,) for f in FLAVOURS[:13:6]}), quick=6)
+    @named(programs(check_halves, {"pure": (11,)}))
     def test_of_one_kind(self, outcome: Future[None]) -> None:
         """What a batch does not have is not planned for. Foreign keys tie the kinds together."""
         outcome.result()
 
-    @named(programs(check_slices, {f.name: (7,) for f in FLAVOURS[::6]}), quick=6)
+    @named(programs(check_asked, {"repeats": (7,)}))
     def test_by_slices(self, outcome: Future[None]) -> None:
         """A source that knows only rows of the view gives the same view, with no other question."""
         outcome.result()
 
-    @named(programs(check_skipped, {f.name: (5,) for f in FLAVOURS[::4]}), quick=6)
+    @named(programs(check_skipped, {"pure": (5,)}))
     def test_skipped(self, outcome: Future[None]) -> None:
         """Insertions that are not looked up miss; the view comes out the same."""
         outcome.result()
@@ -511,24 +442,6 @@ class TestSmallBatches:
     @named({name: partial(check_skipped, BY_HAND[name]) for name in SKIPPED_BY_HAND})
     def test_skipped_by_hand(self, outcome: Future[None]) -> None:
         outcome.result()
-
-
-NIGHTLY = 16 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 0
-"""New programs of each flavour. A test's name has the seed of its program: add what is found to
-`PROGRAMS`."""
-
-NEW_SEED = random.randrange(100, 10**6)
-
-
-if NIGHTLY:
-
-    @pytest.mark.slow
-    class TestNewPrograms:
-        """Several hundred, each with many batches."""
-
-        @named(programs(check, {f.name: range(NEW_SEED, NEW_SEED + NIGHTLY) for f in FLAVOURS}))
-        def test_packed(self, outcome: Future[None]) -> None:
-            outcome.result()
 
 
 @pytest.fixture(scope="class")
@@ -544,7 +457,7 @@ def low_limits() -> Iterator[None]:
 class TestLargeBatches:
     """What only large batches or programs come to, here with limits that small ones exceed."""
 
-    @named(programs(check, {"keys exposed": (4,), "everything": (2,)}), quick=2)
+    @named(programs(check, {"keys exposed": (4,)}))
     def test_packed(self, outcome: Future[None]) -> None:
         outcome.result()
 
@@ -556,7 +469,6 @@ def low_limit_of_answers() -> Iterator[None]:
         yield
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("low_limit_of_answers")
 class TestManyAnswers:
     """A small batch that meets very many rows."""
@@ -638,16 +550,59 @@ def another_zone() -> Iterator[None]:
     time.tzset()
 
 
+def every_type() -> Scenario:
+    """One program with a column of every type that joins, one that is compared, and a constant.
+
+    A *level* is a row of values, the one of that rank of each type. Rows that are one level in all
+    columns but one show that each column counts.
+    """
+    kinds = list(VALUES)
+
+    def level(rank: int, other: int = 0, at: int | None = None) -> Row:
+        """The values of one rank, and of another one in one column."""
+        return tuple(VALUES[kind][other if i == at else rank] for i, kind in enumerate(kinds))
+
+    def declared(name: str, *more: str) -> str:
+        columns = [f"{name}{i}: {kind}" for i, kind in enumerate(kinds)]
+        return f".decl {name}({', '.join([*more, *columns])})"
+
+    joined = ", ".join(f"X{i}" for i in range(len(kinds)))
+    constants = ", ".join(map(print_value, level(3)))
+    least = ", ".join(f"X{i} >= {print_value(v)}" for i, v in enumerate(level(2)))
+    columns = range(len(kinds))
+    return scenario(
+        f"""
+        {declared("r", "k: long")} key(k)
+        {declared("s")}
+        {declared("t", "z: long")}
+        v(K, Z, {joined}, {constants}) :- r(K, {joined}), s({joined}), t(Z, {constants}), {least}.
+        """,
+        {
+            "r": [(1, *level(4)), (2, *level(5)), (3, *level(8))],
+            "s": [level(1), level(4), level(5), *(level(4, 6, at) for at in columns)],
+            "t": [(7, *level(3))],
+        },
+        deletes={"s": [level(5)]},
+        inserts={
+            "r": [
+                (10, *level(4)),  # as row 1
+                *((20 + at, *level(4, 6, at)) for at in columns),  # nothing shows such a row
+                *((40 + at, *level(4, 7, at)) for at in columns),  # and there is none to join with
+                *((60 + at, *level(4, 1, at)) for at in columns),  # one value is too small
+            ],
+            "s": [level(8), level(2)],
+            "t": [
+                (8, *level(3)),
+                *((100 + at, *level(3, 4, at)) for at in columns),  # one is not the constant
+            ],
+        },
+    )
+
+
 @pytest.mark.usefixtures("another_zone")
 class TestTypes:
-    @named(
-        {
-            f"{kind} {seed}": partial(check, single(EVERYTHING, seed, 3, kind))
-            for kind in VALUES
-            for seed in (38, 268)  # with constants in the body, in comparisons and in the head
-        }
-    )
-    def test_single(self, outcome: Future[None]) -> None:
+    @named({"at once": partial(check, every_type())})
+    def test_all(self, outcome: Future[None]) -> None:
         outcome.result()
 
 

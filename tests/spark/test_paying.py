@@ -53,6 +53,7 @@ class World:
 
 def test_lookups_that_do_not_pay_are_off(spark: SparkSession, tmp_path: Path) -> None:
     world = World(spark, tmp_path, seconds=0.0)
+    assert world.insert(range(30, 40)).notes == ()  # Java may be cold, which is no evidence
     first = world.insert(range(10, 20))
     assert world.rules(first) == {"insert-exposed": 10}
     assert first.lookups > 0
@@ -67,7 +68,8 @@ def test_lookups_that_do_not_pay_are_off(spark: SparkSession, tmp_path: Path) ->
     third = world.insert([0], u=2)
     assert world.rules(third) == {"skipped": 1}
     assert (third.cost.questions, third.inserted) == (1, 0)
-    assert "lookups off for r" in str(world.warehouse.reports().collect()[-1]["notes"])
+    last = world.warehouse.reports().orderBy("batch").collect()[-1]
+    assert "lookups off for r" in str(last["notes"])
 
     world.warehouse = world.open("always")
     fourth = world.insert([0], u=3)
@@ -77,14 +79,11 @@ def test_lookups_that_do_not_pay_are_off(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_lookups_stay_where_the_source_is_slow(spark: SparkSession, tmp_path: Path) -> None:
+    """Unless there are to be none at all."""
     world = World(spark, tmp_path, seconds=10_000.0)
     assert world.insert(range(10, 20)).notes == ()
     assert world.insert(range(20, 30)).lookups > 0
-    assert world.warehouse.verify("v").is_right
 
-
-def test_no_lookup_at_all(spark: SparkSession, tmp_path: Path) -> None:
-    world = World(spark, tmp_path, seconds=10_000.0)
     world.warehouse = world.open("never")
     report = world.insert([0, 1])
     assert world.rules(report) == {"skipped": 2}

@@ -16,7 +16,7 @@ from warehouse.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.spark.conftest import Jobs, RunScript, SessionArguments
+    from tests.spark.sessions import Jobs, RunScript, SessionArguments
 
 
 @pytest.fixture
@@ -144,6 +144,8 @@ def test_settings_that_change_the_meaning_of_values_are_named(spark: SparkSessio
         setting(spark, "spark.sql.session.timeZone", "Asia/Tokyo"),
         setting(spark, "spark.sql.ansi.enabled", "false"),
         setting(spark, "spark.sql.datetime.java8API.enabled", "false"),
+        setting(spark, "spark.sql.files.ignoreMissingFiles", "true"),
+        setting(spark, "spark.sql.files.ignoreCorruptFiles", "true"),
         pytest.raises(UnfitSessionError) as unfit,
     ):
         session()
@@ -152,7 +154,11 @@ def test_settings_that_change_the_meaning_of_values_are_named(spark: SparkSessio
         " = help: set spark.sql.ansi.enabled=true, also on a running session (now: false)\n"
         " = help: set spark.sql.session.timeZone=UTC, also on a running session (now: Asia/Tokyo)\n"
         " = help: set spark.sql.datetime.java8API.enabled=true, also on a running session"
-        " (now: false)"
+        " (now: false)\n"
+        " = help: set spark.sql.files.ignoreMissingFiles=false, also on a running session"
+        " (now: true)\n"
+        " = help: set spark.sql.files.ignoreCorruptFiles=false, also on a running session"
+        " (now: true)"
     )
     assert unfit.value.code == "WH301"
     assert {gap.name: gap.needed for gap in unfit.value.gaps} == MEANING

@@ -12,7 +12,7 @@ from pyspark.sql import types
 
 import selfmaint
 from selfmaint import Warehouse
-from tests.spark.conftest import Jobs
+from tests.spark.sessions import Jobs
 from warehouse.sources import MemorySource
 from warehouse.tables import State, ViewTable
 

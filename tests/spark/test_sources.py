@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
-from functools import reduce
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -17,14 +16,26 @@ import pytest
 from cq.diagnostics import InputError
 from cq.program import read
 from cq.schema import Column, Relation
-from cq.syntax import Comparison, Const, Operator, Var, variables_of
+from cq.syntax import Comparison, Const, Var
 from cq.types import Row, Type, holds
-from lookups.evaluate import solve
+from tests.spark.questions import (
+    DECLARATIONS,
+    OPERATORS,
+    RELATIONS,
+    Case,
+    check_answers,
+    keys_of,
+    random_case,
+    random_database,
+    rows_of,
+    tables_of,
+)
+from warehouse.batches import BatchError
 from warehouse.columns import (
     ColumnError,
     Misfit,
     check_columns,
-    positional,
+    delta_table,
     spark_type,
     struct_type,
 )
@@ -41,7 +52,6 @@ from warehouse.sources import (
     SourceError,
     VirtualClock,
     ask,
-    joined,
     whole,
 )
 from warehouse.sources.changes import Changes, counted
@@ -52,140 +62,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-pytestmark = pytest.mark.slow
-
-DECLARATIONS = """
-.decl r(a: int, b: long, c: string)
-.decl s(b: long, d: double, c: string)
-.decl t(a: int, e: decimal(10,2), f: date, g: timestamp)
-.decl u(c: string, h: boolean)
-"""
-RELATIONS = {
-    relation.name: relation
-    for relation in read(DECLARATIONS + "v(A) :- r(A, _, _).").checked.relations.values()
-}
-VALUES: Mapping[str, Sequence[object]] = {
-    "int": (1, 2, 3, None),
-    "long": (1, 2, 2**53 + 1, None),
-    "double": (1.0, 2.5, 2.0**53, None),
-    "decimal": (Decimal("1.00"), Decimal("2.50"), None),
-    "string": ("x", "it's `x`", "", None),
-    "date": (date(2024, 1, 31), date(2024, 2, 1), None),
-    "timestamp": (datetime(2024, 1, 31, 1, 2, 3, 400_000), datetime(1969, 7, 20), None),
-    "boolean": (True, False, None),
-}
-CONSTANTS = {
-    "int": ("1", "2"),
-    "long": ("2", str(2**53 + 1)),
-    "double": ("1", "2.5"),
-    "decimal": ("2.5",),
-    "string": ("'x'", "'it\\'s `x`'"),
-    "date": ("2024-01-31",),
-    "timestamp": ("2024-01-31T01:02:03.4",),
-    "boolean": ("true",),
-}
-OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
-
-
-# Random cases
-
-
-@dataclass(frozen=True)
-class Case:
-    text: str
-    join: Join
-    keys: tuple[Row, ...]
-
-    def expected(self, database: Mapping[str, Sequence[Row]]) -> set[Row]:
-        join = self.join
-        starts = [dict(zip(join.bound, key, strict=True)) for key in self.keys]
-        found = solve(
-            join.query, join.subgoals, join.comparisons, starts if join.bound else [{}], database
-        )
-        wanted = (*join.bound, *join.wanted)
-        return {tuple(binding[var] for var in wanted) for binding in found}
-
-
-def random_database(random: Random) -> dict[str, list[Row]]:
-    return {
-        name: list(
-            {
-                tuple(random.choice(VALUES[column.type.name]) for column in relation.columns): None
-                for _ in range(12)
-            }
-        )
-        for name, relation in RELATIONS.items()
-    }
-
-
-def random_case(seed: int) -> Case:
-    random = Random(seed)
-    atoms, types = [], {}
-    for _ in range(random.choice((1, 2, 2, 3, 3))):
-        relation = RELATIONS[random.choice("rrsstu")]
-        terms = []
-        for column in relation.columns:
-            kind = column.type.name
-            if random.random() < 0.1:
-                terms.append(random.choice(CONSTANTS[kind]))
-            else:
-                # Two variables that differ only by case.
-                name = f"V{kind}" + random.choice("xX")
-                types[name] = column.type
-                terms.append(name)
-        atoms.append(f"{relation.name}({', '.join(terms)})")
-    numbers = [n for n, kind in types.items() if kind.name in ("int", "long", "double")]
-    body = list(atoms)
-    for _ in range(random.choice((0, 0, 1, 2))):
-        if len(numbers) > 1 and random.random() < 0.6:
-            left, right = random.sample(numbers, 2)
-        else:
-            left = random.choice(sorted(types))
-            right = random.choice(CONSTANTS[types[left].name])
-        body.append(f"{left} {random.choice(OPERATORS[1:])} {right}")
-    text = f"{DECLARATIONS}v({', '.join(sorted(types))}) :- {', '.join(body)}."
-    query = read(text).normal("v")
-    if not types:
-        return random_case(seed + 1_000_000)
-    subgoals = tuple(sorted(random.sample(range(len(atoms)), random.randint(1, len(atoms)))))
-    variables = variables_of(*(v for i in subgoals for v in query.variables[i]))
-    everywhere = variables_of(*(v for own in query.variables for v in own))
-    bound = tuple(v for v in everywhere if random.random() < 0.3)
-    wanted = tuple(v for v in variables if random.random() < 0.5)
-    known = {*variables, *bound}
-    comparisons = tuple(c for c in query.comparisons if known >= {*variables_of(c.left, c.right)})
-    join = Join(query, subgoals, comparisons, bound, wanted)
-    keys = {
-        tuple(random.choice(VALUES[join.query.type_of[v].name]) for v in bound): None
-        for _ in range(6 if bound else 0)
-    }
-    return Case(f"{text} asked: {subgoals} {bound} {wanted}", join, tuple(keys))
-
-
-def rows_of(frame: DataFrame) -> set[Row]:
-    found = [tuple(row) for row in frame.collect()]
-    assert len(found) == len(set(found)), "an answer is a set"
-    return set(found)
-
-
-def texts(rows: Iterable[Row]) -> list[tuple[str | None, ...]]:
-    """Rows as Spark writes them, to compare rows of many schemas in one frame."""
-
-    def text(value: object) -> str | None:
-        match value:
-            case None:
-                return None
-            case bool():
-                return str(value).lower()
-            case float():
-                return {2.0**53: "9.007199254740992E15"}.get(value, str(value))
-            case datetime():
-                return value.isoformat(sep=" ").removesuffix("00000")
-            case _:
-                return str(value)
-
-    return sorted((tuple(map(text, row)) for row in rows), key=repr)
-
 
 @pytest.fixture(scope="module")
 def database() -> dict[str, list[Row]]:
@@ -194,43 +70,14 @@ def database() -> dict[str, list[Row]]:
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession, database: dict[str, list[Row]]) -> dict[str, DataFrame]:
-    source = MemorySource.of_rows(spark, RELATIONS.values(), database)
-    return {name: source.read(name, 0).coalesce(1).localCheckpoint() for name in RELATIONS}
-
-
-def keys_of(spark: SparkSession, case: Case) -> DataFrame | None:
-    return spark.createDataFrame(list(case.keys), case.join.key_schema) if case.join.bound else None
+    return tables_of(spark, database)
 
 
 def test_answers_are_those_of_the_reference(
     spark: SparkSession, tables: dict[str, DataFrame], database: dict[str, list[Row]]
 ) -> None:
-    from pyspark.sql import functions
-
-    placed = {name: positional(tables[name], tables[name].columns) for name in tables}
-    cases = [random_case(seed) for seed in range(45)]
-    full = 0
-    for start in range(0, len(cases), 15):
-        packed = []
-        for number, case in enumerate(cases[start : start + 15]):
-            keys = keys_of(spark, case)
-            frame = joined(case.join, placed, keys, few_keys=number % 2 == 0)
-            assert frame.schema.simpleString() == case.join.schema.simpleString()
-            values = (functions.col(name).cast("string") for name in frame.columns)
-            packed.append(
-                frame.select(
-                    functions.lit(number).alias("n"),
-                    functions.array(functions.lit(""), *values).alias("row"),
-                )
-            )
-        found: dict[int, list[Row]] = {}
-        for number, row in reduce(lambda a, b: a.unionAll(b), packed).collect():
-            found.setdefault(number, []).append(tuple(row[1:]))
-        for number, case in enumerate(cases[start : start + 15]):
-            expected = case.expected(database)
-            full += bool(expected)
-            assert sorted(found.get(number, []), key=repr) == texts(expected), case.text
-    assert full > 20  # the cases are worth the time
+    """For a few questions; `property_tests/spark` has more."""
+    assert check_answers(spark, tables, database, [random_case(seed) for seed in range(15)]) > 6
 
 
 def test_whole_view(tables: dict[str, DataFrame], database: dict[str, list[Row]]) -> None:
@@ -339,7 +186,7 @@ def test_columns_that_do_not_fit(spark: SparkSession) -> None:
 
 TEXT = DECLARATIONS + "v(A, D) :- r(A, B, C), s(B, D, C), D >= 1.5."
 QUERY = read(TEXT).query("v")
-A, B, C, D = (Var(name) for name in "ABCD")
+A, B, C, D, F = (Var(name) for name in "ABCDF")
 JOIN = Join(QUERY, (0, 1), QUERY.comparisons, bound=(A,), wanted=(D, C))
 START: Mapping[str, list[Row]] = {
     "r": [(1, 10, "x"), (2, 20, None), (3, 30, "")],
@@ -400,7 +247,20 @@ def test_memory_answers_as_of_every_version(spark: SparkSession) -> None:
     with pytest.raises(ColumnError, match="1 changes of `r` are neither") as refused:
         source.advance({"r": wrong})
     assert refused.value.code == "WH322"
+    for words in (("insert", "insert"), ("delete", "insert")):
+        twice = spark.createDataFrame([(1, 2, "x", word) for word in words], wrong.schema)
+        with pytest.raises(BatchError, match="2 changes of `r` are of a row") as not_net:
+            source.advance({"r": twice})
+        assert not_net.value.code == "WH352"
     assert source.version() == 2
+
+
+@pytest.fixture(scope="module")
+def created(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A source at version 0, in a folder. To copy it costs less than to make it."""
+    folder = tmp_path_factory.mktemp("created") / "a `source`"
+    DeltaSource.create(spark, str(folder), start(spark, "r", "s"))
+    return folder
 
 
 def _assert_versions(spark: SparkSession, source: Source) -> None:
@@ -414,13 +274,26 @@ def _assert_versions(spark: SparkSession, source: Source) -> None:
         assert answer.cost.rows_scanned == 3 + (3, 4, 4)[version]
 
 
+def test_upkeep_of_a_source_is_no_write(spark: SparkSession, created: Path, tmp_path: Path) -> None:
+    source = DeltaSource.open(spark, str(shutil.copytree(created, tmp_path / "source")))
+    source.advance(changes(spark, 0, "r", "s"))
+    table = delta_table(source._tables["r"])
+    spark.sql(f"OPTIMIZE {table}").collect()
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('a' = 'b')")
+    source.advance(changes(spark, 1, "r", "s"))
+    _assert_versions(spark, source)
+    spark.sql(f"DELETE FROM {table}").collect()
+    with pytest.raises(SourceError, match="somebody else wrote to it"):
+        source.advance(changes(spark, 1, "r"))
+
+
+@pytest.mark.slow
 def test_of_two_that_advance_a_source_at_once_one_is_refused(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, created: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They change different relations, so that no table tells of the other one."""
-    path = str(tmp_path / "source")
-    source = DeltaSource.create(spark, path, start(spark, "r", "s"))
-    other = DeltaSource.open(spark, path)
+    path = str(shutil.copytree(created, tmp_path / "source"))
+    source, other = DeltaSource.open(spark, path), DeltaSource.open(spark, path)
 
     def overtaken(relation: str, frame: DataFrame, rows: StructType) -> Changes:
         monkeypatch.undo()
@@ -439,6 +312,8 @@ def test_of_two_that_advance_a_source_at_once_one_is_refused(
     assert rows_of(other.read("r", 2)) != before
     with pytest.raises(InputError, match="WH349"):
         DeltaSource.open(spark, "relative")
+    with pytest.raises(SourceError, match=r"WH339(.|\n)*could not be made"):
+        DeltaSource.create(spark, path, start(spark, "r"))
 
 
 def test_times_with_a_zone_are_kept_in_utc(spark: SparkSession) -> None:
@@ -448,9 +323,12 @@ def test_times_with_a_zone_are_kept_in_utc(spark: SparkSession) -> None:
     assert rows_of(source.read("r", 0)) == {(datetime(2024, 1, 1, n),) for n in (10, 12)}
 
 
-def test_delta_answers_as_of_every_version(spark: SparkSession, tmp_path: Path) -> None:
-    path = str(tmp_path / "a `source`")
-    source = DeltaSource.create(spark, path, start(spark, "r", "s"))
+@pytest.mark.slow
+def test_delta_answers_as_of_every_version(
+    spark: SparkSession, created: Path, tmp_path: Path
+) -> None:
+    path = str(shutil.copytree(created, tmp_path / "a `source`"))
+    source = DeltaSource.open(spark, path)
     assert source.advance(changes(spark, 0, "r", "s")) == 1
 
     # Written and not recorded, as by an advance that was interrupted: nobody sees it.
@@ -481,9 +359,10 @@ def test_delta_answers_as_of_every_version(spark: SparkSession, tmp_path: Path) 
     assert caught.value.code == "WH339"
 
 
-def test_delta_versions_that_are_gone(spark: SparkSession, tmp_path: Path) -> None:
-    path = str(tmp_path)
-    source = DeltaSource.create(spark, path, start(spark, "r", "s"))
+@pytest.mark.slow
+def test_delta_versions_that_are_gone(spark: SparkSession, created: Path, tmp_path: Path) -> None:
+    path = str(shutil.copytree(created, tmp_path / "source"))
+    source = DeltaSource.open(spark, path)
     source.advance(changes(spark, 0, "s"))
     with pytest.raises(SourceError) as caught:
         DeltaSource.open(spark, str(tmp_path / "elsewhere"))
@@ -494,6 +373,19 @@ def test_delta_versions_that_are_gone(spark: SparkSession, tmp_path: Path) -> No
     with pytest.raises(SourceError, match="as of version 0") as caught:
         ask(source, JOIN, keys(spark), 0)
     assert code_of(caught) == ("WH331", False)
+
+
+def test_a_day_that_calendars_disagree_on_is_found(spark: SparkSession, tmp_path: Path) -> None:
+    """Where a file holds no later day, Parquet's reader skips it if it is told another day."""
+    day = date(1582, 10, 10)
+    rows = spark.createDataFrame([(1, None, day, None)], struct_type(RELATIONS["t"]))
+    rows.write.format("delta").save(str(tmp_path))
+    source = DeltaSource.of_tables(spark, {"t": str(tmp_path)})
+    that_day = read(DECLARATIONS + f"v(A) :- t(A, _, {day.isoformat()}, _).").query("v")
+    assert rows_of(ask(source, whole(that_day), None, 0).frame) == {(1,)}
+    asked = Join(read(DECLARATIONS + "v(A, F) :- t(A, _, F, _).").query("v"), (0,), (), (F,), (A,))
+    known = spark.createDataFrame([(day,)], asked.key_schema)
+    assert rows_of(ask(source, asked, known, 0).frame) == {(day, 1)}
 
 
 # Asking
@@ -652,6 +544,11 @@ def test_federated_sends_keys_and_needed_columns(spark: SparkSession) -> None:
     # Of r, the row with NULL in a join variable stays where it is.
     assert [(part.cost.keys_sent, part.cost.rows_sent) for part in answer.parts] == [(4, 2), (2, 2)]
     assert answer.cost.questions == 2
+
+    # Where one has nothing, the others are not asked.
+    nobody = ask(federated, JOIN, spark.createDataFrame([(77,)], JOIN.key_schema), 1)
+    assert (nobody.rows, rows_of(nobody.frame), nobody.frame.schema) == (0, set(), JOIN.schema)
+    assert [part.source for part in nobody.parts] == ["first"]
 
     # A part that arrives incomplete is noticed, though the whole looks sound.
     second.faults = {2: Fault.CUT}

@@ -16,6 +16,7 @@ from tests.mutants import (
     read_mutations,
     stages,
     summary,
+    unbroken,
 )
 
 RULES = {
@@ -77,7 +78,16 @@ def test_summary() -> None:
     assert not summary([(hole, alive)])[1]
     assert not summary([(same, killed)])[1], "a killed mutant is not equivalent"
     assert "because reason" in summary([(same, alive)])[0]
-    assert "SURVIVED" in describe(hole, alive)
+    assert describe(hole, alive).endswith("SURVIVED")
+
+
+def test_a_mutant_that_another_test_kills_is_listed() -> None:
+    mutation = Mutation("lookups/spark/parts.py", "rule", "x", "y", likely="test_it")
+    as_named, otherwise = Result("a.py::test_it", 1.0), Result("a.py::test_that", 1.0)
+    assert describe(mutation, as_named).endswith("killed by a.py::test_it")
+    assert describe(mutation, otherwise).endswith("killed by a.py::test_that, not by test_it")
+    assert "not by the test" not in summary([(mutation, as_named)])[0]
+    assert "not by the test" in summary([(mutation, otherwise)])[0]
 
 
 def test_batches_come_first_where_they_notice_more() -> None:
@@ -95,6 +105,14 @@ def test_what_is_known_to_notice_comes_first_on_spark() -> None:
     mutation = Mutation("lookups/spark/parts.py", "rule", "x", "y", likely="test_it[7]")
     named, everything = stages(mutation)
     assert named == (f"{everything[0]}::test_it[7]",)
+    assert unbroken([mutation]) == (named,), "what is not chosen does not run"
+
+
+def test_what_changes_nothing_on_spark_runs_what_others_of_its_file_name() -> None:
+    file = "lookups/spark/parts.py"
+    (named,) = stages(Mutation(file, "rule", "x", "y", equivalent="reason"))
+    others = {stages(m)[0] for m in MUTATIONS if m.file == file and m.likely}
+    assert {(test,) for test in named} == others
 
 
 def test_list_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:

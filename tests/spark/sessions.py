@@ -5,7 +5,8 @@
     connect  a Spark Connect server, and a client that has no SparkContext
     sc://..  the same with a server that runs already, such as that of `serving`
 
-`make test-spark`, `make test-cluster` and `make test-connect` set it.
+`make test-spark`, `make test-cluster` and `make test-connect` set it. The fixtures are there for
+every test: `conftest.py` names this module as a plugin.
 """
 
 from __future__ import annotations

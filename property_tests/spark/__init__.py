@@ -1,0 +1,1 @@
+"""Laws that need Spark, for all inputs."""

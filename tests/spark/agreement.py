@@ -1,0 +1,83 @@
+"""The Spark executor says and does what the reference says and does: the checks of one batch.
+
+Most of a check is Spark planning queries on the driver, some seconds of it. So several checks run
+beside each other, in threads on the one session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from lookups.evaluate import evaluate
+from tests.spark.worlds import (
+    Scenario,
+    counted,
+    halves,
+    reference,
+    run,
+    said_by_reference,
+    said_on_spark,
+    verdicts,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+THREADS = 3
+"""Checks at a time: two take half the time of one after the other, three a little less."""
+
+COUNT = 60
+"""Batches of one random program, packed into one: rare situations need many, and Spark hardly
+notices."""
+
+
+def check(scenario: Scenario, spark: SparkSession, skipped: Collection[str] = ()) -> None:
+    """Rows, questions, verdicts and reasons are those of the reference, and of recomputation."""
+    query = scenario.query
+    before, after = (evaluate(query, state) for state in (scenario.before, scenario.after))
+    expected = reference(scenario, skipped)
+    assert expected.rows == after, scenario.text
+
+    found, source = run(spark, scenario, skipped=skipped)
+    inserts = [tuple(row) for row in found.inserts.collect()]
+    deletes = [tuple(row) for row in found.deletes.collect()]
+    assert sorted(inserts, key=repr) == sorted(after - before, key=repr), scenario.text
+    assert sorted(deletes, key=repr) == sorted(before - after, key=repr), scenario.text
+
+    asked = {(q.subgoals, q.bound, q.wanted, q.keys, q.is_slice) for q in expected.questions}
+    assert set(source.asked) == asked, scenario.text
+    assert len(source.asked) == len(asked)
+
+    parts = said_on_spark(found.decided)
+    said = {place: of_part for place, (_, of_part) in parts.items()}
+    assert said == said_by_reference(query, expected), scenario.text
+    kinds = {change: verdict.kind for change, verdict in verdicts(query, parts).items()}
+    used = [d for d in expected.decisions if query.occurrences(d.relation)]
+    assert kinds == {(d.relation, d.action, d.row): d.kind for d in used}, scenario.text
+    assert found.counts == counted(query, parts, (len(inserts), len(deletes))), scenario.text
+
+
+def check_halves(scenario: Scenario, spark: SparkSession) -> None:
+    """What a batch does not have is not planned for."""
+    for half in halves(scenario):
+        check(half, spark)
+
+
+def check_skipped(scenario: Scenario, spark: SparkSession) -> None:
+    """Without lookups for every other relation, and for all of them."""
+    changed = sorted({relation for relation, _, _ in scenario.changes})
+    for skipped in {tuple(changed[::2]), tuple(changed)}:
+        check(scenario, spark, skipped=skipped)
+
+
+def check_slices(scenario: Scenario, spark: SparkSession) -> int:
+    """A source that knows only rows of the view gives the same view; how often it was asked."""
+    query = scenario.query
+    before, after = (evaluate(query, state) for state in (scenario.before, scenario.after))
+    found, source = run(spark, scenario, by_slices=True)
+    for frame, expected in ((found.inserts, after - before), (found.deletes, before - after)):
+        rows = [tuple(row) for row in frame.collect()]
+        assert sorted(rows, key=repr) == sorted(expected, key=repr), scenario.text
+    assert all(is_slice for *_, is_slice in source.asked)
+    return len(source.asked)
