@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from examples.shop.run import REPLAY, SPARK, Result, Settings, run, share
+from examples.shop.run import REPLAY, Result, Settings, run, share
 from examples.shop.screen import TITLES, Terminal
 from examples.shop.stream import EVENTS
 
@@ -27,14 +27,8 @@ def shown() -> StringIO:
 @pytest.fixture(scope="module")
 def result(spark: SparkSession, shown: StringIO) -> Result:
     terminal = Terminal(shown, SETTINGS.batches)
-    for key, value in SPARK.items():
-        spark.conf.set(key, value)
-    try:
-        with terminal.running():
-            return run(spark, SETTINGS, terminal)
-    finally:
-        for key in SPARK:
-            spark.conf.unset(key)
+    with terminal.running():
+        return run(spark, SETTINGS, terminal)
 
 
 def test_every_view_is_as_recomputed(result: Result) -> None:

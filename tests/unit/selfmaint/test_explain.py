@@ -422,11 +422,13 @@ def chain(size: int, relation: str = "r{}") -> str:
 
 @pytest.mark.parametrize("text", [chain(10), chain(10, "r")], ids=["ten relations", "one relation"])
 def test_ten_subgoals_take_less_than_a_second(text: str) -> None:
+    """Of this process: others on the machine take theirs."""
+
     def seconds() -> float:
         program = parse(text)
-        start = time.perf_counter()
+        start = time.process_time()
         assert explain(program, "v").is_complete
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     assert min(seconds() for _ in range(3)) < 1
 
