@@ -357,12 +357,7 @@ class Warehouse:
                 self._require_finished(states)
                 require_number(states)
             number = self._next(states) if given is None else given
-            try:
-                last, reports = self._apply(batch, number, states, jobs)
-            except ConflictError as error:
-                if given is not None:
-                    raise
-                raise _taken(error, number) from error
+            last, reports = self._apply(batch, number, states, jobs, is_chosen=given is None)
             return Report(last, reports, time.monotonic() - started, jobs.total())
 
     def _apply(
@@ -371,7 +366,10 @@ class Warehouse:
         number: int,
         states: Mapping[str, State],
         jobs: JobCount,
+        *,
+        is_chosen: bool,
     ) -> tuple[int, tuple[ViewReport, ...]]:
+        """Apply a batch under a number, which the caller gave or which was chosen for it."""
         places = self._store.check_batch(number, states)
         if Place.REPLAY in places.values():
             self._require_same(batch, number)
@@ -407,14 +405,20 @@ class Warehouse:
         )
         decisions = {decision.task.stored.name: decision for decision in decided}
         extent = replace(extent, last=last)
-        reports, commits = [], {}
+        reports: list[ViewReport] = []
+        commits: dict[str, Commit] = {}
         jobs.more()
         for name, stored in self._views.items():
             if name not in decisions:
                 reports.append(_replay_of(stored))
                 continue
             paying.learn(decisions[name], is_cold=self._is_cold)
-            report, commit = self._commit(decisions[name], extent, changes)
+            try:
+                report, commit = self._commit(decisions[name], extent, changes)
+            except ConflictError as error:
+                if is_chosen and not any(done.is_changed for done in commits.values()):
+                    raise _taken(error, number) from error
+                raise  # some views have the batch: it must be finished under its number
             report = replace(report, notes=(*extension_note(extent), *paying.sentences(name)))
             report = report.with_jobs(decide=decisions[name].jobs, commit=jobs.more())
             reports.append(report)
@@ -669,7 +673,7 @@ def _whole(number: SupportsIndex) -> int:
 
 
 def _taken(error: ConflictError, number: int) -> ConflictError:
-    """For a batch whose number was chosen here: another one may have it by now."""
+    """For a batch that no view has, and whose number was chosen here: another one may have it."""
     return ConflictError(
         error.message,
         f"somebody else may have applied another batch {number} meanwhile: apply this one again "
