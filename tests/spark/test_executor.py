@@ -101,6 +101,10 @@ def on_packed(how: How, flavour: Flavour, seed: int) -> Check:
     return lambda spark: how(packed(flavour, seed, 3, COUNT, "long"), spark)
 
 
+DEAR = ("everything 15", "foreign keys 6", "keys exposed 15", "keys repeats 2", "pure 11")
+"""Programs that take ten seconds of planning or more."""
+
+
 def programs(how: How, chosen: Mapping[str, Iterable[int]]) -> dict[str, Check]:
     """What to check about some random programs, flavour to seeds."""
     return {
@@ -411,7 +415,10 @@ SKIPPED_BY_HAND = (
 
 def named(checks: Mapping[str, Check]) -> pytest.MarkDecorator:
     """The checks as the parameters of a test."""
-    parameters = [pytest.param(check, id=name) for name, check in checks.items()]
+    parameters = [
+        pytest.param(check, id=name, marks=[pytest.mark.slow] if name in DEAR else [])
+        for name, check in checks.items()
+    ]
     return pytest.mark.parametrize("outcome", parameters, indirect=True)
 
 

@@ -268,6 +268,7 @@ def test_nothing_is_left_of_a_batch(shop: Shop) -> None:
     shop.check(warehouse)
 
 
+@pytest.mark.slow
 def test_without_the_changes_it_is_refused(shop: Shop) -> None:
     warehouse = shop.open(with_later=False)
     before = state_of(warehouse)

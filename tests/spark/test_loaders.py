@@ -144,6 +144,7 @@ def test_a_loader_is_called_for_the_missed_slices(warehouse: Warehouse, shop: Sh
     assert shop.calls == [None]
 
 
+@pytest.mark.slow
 def test_a_loader_may_return_more_than_the_view_shows(spark: SparkSession, tmp_path: Path) -> None:
     """Rows of other regions, and rows that show one variable as two values."""
     program = selfmaint.parse(

@@ -78,6 +78,7 @@ def test_a_load_that_goes_further_is_not_gone_over_again(world: World) -> None:
     world.check()
 
 
+@pytest.mark.slow
 def test_a_first_load_and_one_that_goes_nowhere_ask_for_no_number(world: World) -> None:
     world.warehouse.apply(world.order(2, 1))
     assert world.warehouse.load() == 1
@@ -85,6 +86,7 @@ def test_a_first_load_and_one_that_goes_nowhere_ask_for_no_number(world: World) 
     world.check()
 
 
+@pytest.mark.slow
 def test_another_batch_got_the_number_that_was_chosen(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +107,7 @@ def test_another_batch_got_the_number_that_was_chosen(
     assert rows_of(world.warehouse, "eu") == [(1,), (8,), (9,)]
 
 
+@pytest.mark.slow
 def test_batches_of_several_threads_take_turns(world: World) -> None:
     batches = [world.order(id, 1) for id in (8, 9)]
     threads = [threading.Thread(target=world.warehouse.apply, args=(each,)) for each in batches]
@@ -179,6 +182,7 @@ class TestLoaders:
         assert rows_of(warehouse, "sales") == [(1, 1, "EU"), (2, 1, "EU")]
         assert rows_of(warehouse, "eu") == [(1,), (2,)]
 
+    @pytest.mark.slow
     def test_sources_that_are_ahead(
         self,
         spark: SparkSession,

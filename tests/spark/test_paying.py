@@ -78,6 +78,7 @@ def test_lookups_that_do_not_pay_are_off(spark: SparkSession, tmp_path: Path) ->
     assert world.warehouse.verify("v").is_right
 
 
+@pytest.mark.slow
 def test_lookups_stay_where_the_source_is_slow(spark: SparkSession, tmp_path: Path) -> None:
     """Unless there are to be none at all."""
     world = World(spark, tmp_path, seconds=10_000.0)

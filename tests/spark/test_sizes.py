@@ -45,6 +45,7 @@ def test_a_commit_tells_what_would_else_be_asked(
     assert (opened.rows(version), opened.rows_in(few), opened.rows_in(files)) == (121, 31, 131)
 
 
+@pytest.mark.slow
 def test_a_version_of_others_is_counted_anew(spark: SparkSession, tmp_path: Path) -> None:
     table = ViewTable.create(spark, str(tmp_path / "v"), "v", COLUMNS)
     table.replace(table.version(), 0, spark.range(0, 100, 1, 2), {})

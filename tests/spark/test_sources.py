@@ -274,6 +274,7 @@ def _assert_versions(spark: SparkSession, source: Source) -> None:
         assert answer.cost.rows_scanned == 3 + (3, 4, 4)[version]
 
 
+@pytest.mark.slow
 def test_upkeep_of_a_source_is_no_write(spark: SparkSession, created: Path, tmp_path: Path) -> None:
     source = DeltaSource.open(spark, str(shutil.copytree(created, tmp_path / "source")))
     source.advance(changes(spark, 0, "r", "s"))

@@ -545,6 +545,7 @@ def test_the_number_of_jobs_does_not_depend_on_the_size(
     assert measured.warehouse.verify("v").is_right
 
 
+@pytest.mark.slow
 def test_a_repair_that_is_overtaken_is_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another maintainer applies a batch while the rows are computed, without that batch."""
     other = shop.open()
@@ -569,6 +570,7 @@ def test_the_first_example(spark: SparkSession, tmp_path: Path) -> None:
     assert (new.inserted, new.deleted, new.cost.questions) == (1, 0, 1)
 
 
+@pytest.mark.slow
 def test_a_load_makes_a_table_anew_that_has_gone(shop: Shop) -> None:
     shop.is_settled = False
     shutil.rmtree(f"{shop.path}/views/sales")
@@ -585,6 +587,7 @@ def test_a_column_called_change_is_refused(spark: SparkSession, tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_view_is_repaired_in_the_middle_of_a_batch(shop: Shop) -> None:
     """The batch reached `sales`, not `demand`, whose repair takes it back from neither."""
     number = shop.warehouse.next_batch()
@@ -601,6 +604,7 @@ def test_a_view_is_repaired_in_the_middle_of_a_batch(shop: Shop) -> None:
     shop.check()
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_not_in_the_journal_is_not_applied_twice(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -665,6 +669,7 @@ def test_a_batch_before_any_load(spark: SparkSession, tmp_path: Path) -> None:
         Warehouse.open(spark, "a/relative/path", program, source=source)
 
 
+@pytest.mark.slow
 def test_a_view_whose_files_are_lost_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     """Found out while a batch is decided: the error says the state, and what to do."""
     program = selfmaint.parse(
