@@ -101,7 +101,15 @@ def on_packed(how: How, flavour: Flavour, seed: int) -> Check:
     return lambda spark: how(packed(flavour, seed, 3, COUNT, "long"), spark)
 
 
-DEAR = ("everything 15", "foreign keys 6", "keys exposed 15", "keys repeats 2", "pure 11")
+DEAR = (
+    "comparisons 2",
+    "everything 15",
+    "exposed nulls 10",
+    "foreign keys 6",
+    "keys exposed 15",
+    "keys repeats 2",
+    "pure 11",
+)
 """Programs that take ten seconds of planning or more."""
 
 

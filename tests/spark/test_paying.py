@@ -51,6 +51,7 @@ class World:
         return {count.rule: count.changes for count in report.counts}
 
 
+@pytest.mark.slow
 def test_lookups_that_do_not_pay_are_off(spark: SparkSession, tmp_path: Path) -> None:
     world = World(spark, tmp_path, seconds=0.0)
     assert world.insert(range(30, 40)).notes == ()  # Java may be cold, which is no evidence

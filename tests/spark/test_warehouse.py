@@ -296,6 +296,7 @@ def test_a_batch_that_changes_nothing_costs_no_commit(
     shop.check()
 
 
+@pytest.mark.slow
 def test_two_maintainers_of_one_batch_apply_it_once(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,6 +322,7 @@ def test_two_maintainers_of_one_batch_apply_it_once(
     assert not shop.warehouse.history("demand").tail(1)[0]["is_changed"]
 
 
+@pytest.mark.slow
 def test_a_source_that_fails_is_asked_again_by_the_same_batch(shop: Shop) -> None:
     """Two views ask, side by side: in the end the source answers none before both have asked."""
     shop.apply(customers=[("+", 8, "Eve", "EU")])
@@ -628,6 +630,7 @@ def test_a_batch_that_is_not_in_the_journal_is_not_applied_twice(
     shop.check()
 
 
+@pytest.mark.slow
 def test_another_batch_with_the_number_of_the_last_one(shop: Shop) -> None:
     """Two streams that both count from the same number: the second one's changes would be lost.
 
@@ -650,6 +653,7 @@ def test_another_batch_with_the_number_of_the_last_one(shop: Shop) -> None:
     shop.check()
 
 
+@pytest.mark.slow
 def test_a_batch_before_any_load(spark: SparkSession, tmp_path: Path) -> None:
     """With a number it would be taken for the first one, and what the source has be forgotten."""
     program = selfmaint.parse(".decl r(a: long) v(A) :- r(A).")
