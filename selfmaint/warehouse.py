@@ -282,29 +282,38 @@ class Warehouse:
             self._store.learn()
             self._sources()
             version = self._newest_batch() if number is None else _whole(number)
-            seen = [stored.table.last_state().batch for stored in self._views.values()]
-            first = None if None in seen else min(batch for batch in seen if batch is not None) + 1
-            if first is not None and first > version:
-                first = None
+            first = self._first_brought(version)
             commits = {}
             for stored in self._views.values():
                 expected = _newest(stored.table)
                 rows = self._recomputed(stored, version)
-                # The batches that it brings with it must be recognised.
                 commits[stored.name] = stored.table.replace(
                     expected, version, rows, {"load": version}, extended_from=first
                 )
             self._store.record(version, commits, extended_from=first)
             return version
 
+    def _batches_seen(self) -> list[int]:
+        """The last batches of those views that were loaded."""
+        seen = (stored.table.last_state().batch for stored in self._views.values())
+        return [batch for batch in seen if batch is not None]
+
     def _newest_batch(self) -> int:
         if self._source is not None:
             return self._source.version()
-        seen = [stored.table.last_state().batch for stored in self._views.values()]
-        known = [batch for batch in seen if batch is not None]
-        if known:
-            raise _unnumbered("the loaders compute", "load(", max(known))
+        if seen := self._batches_seen():
+            raise _unnumbered("the loaders compute", "load(", max(seen))
         return 0
+
+    def _first_brought(self, version: int) -> int | None:
+        """The first batch that a load as of a version brings with it; None if it brings none.
+
+        All of them must be recognised afterwards. To views that were never loaded it brings none.
+        """
+        seen = self._batches_seen()
+        if len(seen) < len(self._views) or not seen or min(seen) >= version:
+            return None
+        return min(seen) + 1
 
     def _recomputed(self, stored: Stored, version: int) -> DataFrame:
         join, source = whole(stored.normal), self._source_of(stored.name)

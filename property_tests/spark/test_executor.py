@@ -8,7 +8,7 @@ program. Pin it with `@example`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,10 +17,6 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-import lookups.spark.columns
-import lookups.spark.evidence
-import lookups.spark.execute
-import lookups.spark.probes
 from property_tests.strategies import FLAVOURS
 from tests.spark.agreement import (
     COUNT,
@@ -29,6 +25,8 @@ from tests.spark.agreement import (
     check_halves,
     check_skipped,
     check_slices,
+    low_limit_of_answers,
+    low_limits,
 )
 from tests.spark.worlds import VALUES, Scenario, packed, single
 
@@ -66,9 +64,8 @@ class Program:
         flavour = BY_NAME[self.flavour]
         if self.kind == "long":
             return packed(flavour, self.seed, self.size, COUNT, self.kind)
-        return single(
-            flavour, self.seed, self.size, self.kind
-        )  # of most types there are few values
+        # Of most types there are few values: no room to pack batches.
+        return single(flavour, self.seed, self.size, self.kind)
 
     def check(self, spark: SparkSession) -> None:
         try:
@@ -153,18 +150,9 @@ def test_spark_agrees_with_the_reference(spark: SparkSession, chosen: list[Progr
     check_all(chosen, spark)
 
 
-@pytest.fixture
-def low_limits() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookups.spark.execute, "MOST_SMALL", 0)
-        patch.setattr(lookups.spark.evidence, "MOST_BROADCAST", 0)
-        patch.setattr(lookups.spark.probes, "BITS", 1)
-        patch.setattr(lookups.spark.columns, "MOST_EVIDENCE", 0)
-        yield
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("low_limits")
 def test_large_batches(spark: SparkSession) -> None:
     """What only large batches or programs come to, here with limits that small ones exceed."""
-    check_all(several({"everything": (2,), "keys repeats": (2,), "repeats nulls": (13,)}), spark)
+    chosen = several({"everything": (2,), "keys repeats": (2,), "repeats nulls": (13,)})
+    with low_limits(), low_limit_of_answers():
+        check_all(chosen, spark)

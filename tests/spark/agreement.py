@@ -6,9 +6,16 @@ beside each other, in threads on the one session.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pytest
+
+import lookups.spark.columns
+import lookups.spark.evidence
+import lookups.spark.execute
+import lookups.spark.probes
 from lookups.evaluate import evaluate
 from tests.spark.worlds import (
     Scenario,
@@ -30,6 +37,24 @@ THREADS = 3
 COUNT = 60
 """Batches of one random program, packed into one: rare situations need many, and Spark hardly
 notices."""
+
+
+@contextmanager
+def low_limits() -> Iterator[None]:
+    """Small batches and programs are taken for large ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookups.spark.execute, "MOST_SMALL", 0)
+        patch.setattr(lookups.spark.evidence, "MOST_BROADCAST", 0)
+        patch.setattr(lookups.spark.probes, "BITS", 1)
+        yield
+
+
+@contextmanager
+def low_limit_of_answers() -> Iterator[None]:
+    """A few rows that a batch meets are taken for very many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookups.spark.columns, "MOST_EVIDENCE", 0)
+        yield
 
 
 def check(scenario: Scenario, spark: SparkSession, skipped: Collection[str] = ()) -> None:

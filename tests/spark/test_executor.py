@@ -34,6 +34,8 @@ from tests.spark.agreement import (
     check_halves,
     check_skipped,
     check_slices,
+    low_limit_of_answers,
+    low_limits,
 )
 from tests.spark.worlds import VALUES, Scenario, changes_of, packed, run, single
 
@@ -460,15 +462,12 @@ class TestSmallBatches:
 
 
 @pytest.fixture(scope="class")
-def low_limits() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookups.spark.execute, "MOST_SMALL", 0)
-        patch.setattr(lookups.spark.evidence, "MOST_BROADCAST", 0)
-        patch.setattr(lookups.spark.probes, "BITS", 1)
+def _low_limits() -> Iterator[None]:
+    with low_limits():
         yield
 
 
-@pytest.mark.usefixtures("low_limits")
+@pytest.mark.usefixtures("_low_limits")
 class TestLargeBatches:
     """What only large batches or programs come to, here with limits that small ones exceed."""
 
@@ -478,13 +477,12 @@ class TestLargeBatches:
 
 
 @pytest.fixture(scope="class")
-def low_limit_of_answers() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookups.spark.columns, "MOST_EVIDENCE", 0)
+def _low_limit_of_answers() -> Iterator[None]:
+    with low_limit_of_answers():
         yield
 
 
-@pytest.mark.usefixtures("low_limit_of_answers")
+@pytest.mark.usefixtures("_low_limit_of_answers")
 class TestManyAnswers:
     """A small batch that meets very many rows."""
 

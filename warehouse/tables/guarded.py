@@ -172,7 +172,7 @@ class GuardedTable:
             return self.read(version).count()
 
     def rows_of(self, files: Sequence[str]) -> dict[str, int]:
-        """The names of files of this table to their rows; see there."""
+        """See `warehouse.tables.log.rows_of`."""
         with self.translated():
             return rows_of(self.spark, files)
 

@@ -27,16 +27,12 @@ class Sizes:
         self._files: dict[str, int] = {}
 
     def learn(self, entry: Entry, inserted: int, deleted: int, *, is_load: bool) -> None:
-        """Take in a commit of ours: the next one after the version we know, or a load."""
-        if is_load:
-            self._rows = inserted
-        elif self._version == entry.version - 1:
-            self._rows += inserted - deleted
-        else:
-            self._version = None
-            return
-        self._version = entry.version
+        """Take in a commit of ours. The rows follow from a load, and from the version before."""
         self._files |= entry.added
+        if is_load:
+            self._version, self._rows = entry.version, inserted
+        elif self._version == entry.version - 1:
+            self._version, self._rows = entry.version, self._rows + inserted - deleted
 
     def rows(self, version: int) -> int:
         """The rows of a version; one job if it is not the one we know."""
