@@ -125,9 +125,11 @@ def _resolved(
     known = (
         changes[atom.predicate]
         .groupBy(*(sf.col(f"c{i}").alias(f"k{i}") for i in step.key))
-        .agg(sf.expr(f"max({if_('insert', f'named_struct({cells})')})").alias("row"))
+        .agg(
+            sf.expr(f"max({if_('insert', f'named_struct({cells})')}) AS row"),
+            sf.expr("true AS changed"),
+        )
     )
-    known = with_columns(known, {"changed": "true"})
     same = all_of(f"k{i} = {names.term(atom.terms[i])}" for i in step.key)
     frame = names.joined(frame, known, same).drop(*keys)
 

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+from cq.dependencies import determined
 from cq.partition import Group
+from cq.query import Query
 from cq.syntax import Const, Var
 from lookups.spark.bindings import Case
 from lookups.spark.columns import (
@@ -142,7 +144,7 @@ def _piece(names: Names, piece: Piece) -> Sql:
 def needed(names: Names, missed: DataFrame, left: Sequence[tuple[Case, Piece]]) -> DataFrame:
     """The pieces that missed insertions of one subgoal need: `piece`, `key`."""
     structs = [if_(is_left(case), _piece(names, piece)) for case, piece in left]
-    return exploded(missed, (), structs)
+    return exploded(missed, (), structs, "piece")
 
 
 def settled_answers(
@@ -170,7 +172,7 @@ def settled_answers(
         return wanted.where("false").selectExpr("piece", "key", f"{names.mask({})} AS g")
     variables = [f"key.x{n} AS x{n}" for n in range(len(names.types))]
     unpacked = names.constants.on(wanted.selectExpr("piece", "key", *variables))
-    made = exploded(unpacked, ("piece", "key"), structs)
+    made = exploded(unpacked, ("piece", "key"), structs, "f")
     found = names.joined_on(made, evidence, ("f", "k")).selectExpr("piece", "key", "g").distinct()
     altered = _altered(names, pieces, wanted, missed)
     return (
@@ -206,7 +208,7 @@ def _altered(
                 f"{number} AS check", f"{names.binding(shared, at.__getitem__)} AS shared"
             )
         )
-    asked = exploded(wanted, ("piece", "key"), of_pieces)
+    asked = exploded(wanted, ("piece", "key"), of_pieces, "check")
     changes = names.together(of_changes).distinct()
     hits = names.filtered(asked, changes, ("check", "shared"), "left_semi")
     return hits.selectExpr("piece", "key").distinct()
@@ -231,16 +233,20 @@ def completed_rows(
         *dict.fromkeys(map(names.term, shown)),
     )
     given: dict[Var, list[Sql]] = {}
+    # Pieces that may have several answers come last.
+    several = [n for n, (_, piece) in enumerate(left) if not has_one_answer(query, piece)]
+    order = [n for n in range(len(left)) if n not in several] + several
     if names.is_small and left:
         # So that there are never many more rows on the way than there are new ones: insertions that
         # look the same come once, and those that some piece has no answer for do not come at all.
         rows = rows.distinct()
-        for n, (_, piece) in enumerate(left[1:], 1):
-            rows = _answered(names, rows, n, piece, answers, ())
-    for n, (_, piece) in enumerate(left):
+        for n in several[1:]:
+            rows = _answered(names, rows, n, left[n][1], answers, ())
+    for joins, n in enumerate(order, 1):
+        piece = left[n][1]
         name = f"g{piece.number}"
         rows = _answered(names, rows, n, piece, answers, (f"g AS {name}",)).drop(f"wanted{n}")
-        rows = names.kept_now_and_then(rows, n + 1)
+        rows = names.kept_now_and_then(rows, joins)
         for var in piece.wanted:
             given.setdefault(var, []).append(f"{name}.h{query.columns[var]}")
     cells = []
@@ -252,6 +258,12 @@ def completed_rows(
             value = f"coalesce({', '.join([*own, *given.get(term, []), 'NULL'])})"
         cells.append(f"CAST({value} AS {kind}) AS h{i}")
     return rows.selectExpr(*cells).distinct()
+
+
+def has_one_answer(query: Query, piece: Piece) -> bool:
+    """Whether declared keys leave one answer at most for any values of the bound variables."""
+    group = piece.group
+    return determined(query, group.bound, group.subgoals).issuperset(piece.wanted)
 
 
 def _answered(
@@ -287,9 +299,9 @@ def with_open(
         return with_columns(frame, {"pieces": "0", "open": "false"})
     needs = [(f"insert AND kind = {MISS} AND {is_left(case)}", piece) for case, piece in left]
     frame = with_columns(frame, {"pieces": " + ".join(if_(need, "1", "0") for need, _ in needs)})
-    asked = exploded(frame, ("id",), (if_(need, _piece(names, piece)) for need, piece in needs))
+    structs = [if_(need, _piece(names, piece)) for need, piece in needs]
+    asked = exploded(frame, ("id",), structs, "piece")
     open_ones = names.filtered(asked, open_pieces, ("piece", "key"), "left_semi")
-    waiting = open_ones.selectExpr("id").distinct()
-    waiting = with_columns(waiting, {"open": "true"})
+    waiting = open_ones.selectExpr("id", "true AS open").distinct()
     frame = names.joined_on(frame, waiting, ("id",), "left")
     return with_changed(frame, {"open": certain("open")})

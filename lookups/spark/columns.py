@@ -104,10 +104,14 @@ def with_changed(frame: DataFrame, columns: Mapping[str, Sql]) -> DataFrame:
     return frame.withColumns({name: sf.expr(value) for name, value in columns.items()})
 
 
-def exploded(frame: DataFrame, kept: Sequence[str], structs: Iterable[Sql]) -> DataFrame:
-    """A row for each of these structs that is not NULL, with its fields as columns."""
-    entries = frame.selectExpr(*kept, f"explode(array({', '.join(structs)})) AS e")
-    return entries.where("e IS NOT NULL").selectExpr(*kept, "e.*")
+def exploded(frame: DataFrame, kept: Sequence[str], structs: Iterable[Sql], tag: str) -> DataFrame:
+    """A row for each of these structs that is not NULL, with its fields as columns.
+
+    Args:
+        tag: a field that is NULL in none of them.
+    """
+    entries = frame.selectExpr(*kept, f"inline(array({', '.join(structs)}))")
+    return entries.where(f"{tag} IS NOT NULL")
 
 
 def is_one_of(column: str, numbers: Iterable[int]) -> Sql:

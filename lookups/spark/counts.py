@@ -13,14 +13,14 @@ lookups   how many they made together
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
 from cq.query import Query
 from cq.syntax import variables_of
-from lookups.spark.columns import Names, Sql
+from lookups.spark.columns import Names, Sql, if_
 from lookups.spark.rounds import IRRELEVANT, KINDS, MISS
 from lookups.verdict import Kind
 
@@ -74,12 +74,18 @@ def _line(counted: DataFrame, columns: Mapping[str, Sql]) -> DataFrame:
     return counted.selectExpr(*(f"{value} AS {name}" for name, value in chosen.items()))
 
 
-def count(names: Names, verdicts: Mapping[int, DataFrame], rows: DataFrame) -> Counts:
+def count(
+    names: Names,
+    verdicts: Mapping[int, DataFrame],
+    rows: DataFrame,
+    before: Counts | None = None,
+) -> Counts:
     """Count verdicts and rows; one job.
 
     Args:
         verdicts: subgoal to its decided parts.
         rows: the view's rows that change, each once, with `n`.
+        before: what was counted before a second chance; what would be asked is the same.
     """
     query = names.query
     by_part = names.together([_parts(subgoal, frame) for subgoal, frame in verdicts.items()])
@@ -88,9 +94,10 @@ def count(names: Names, verdicts: Mapping[int, DataFrame], rows: DataFrame) -> C
         subgoals = query.occurrences(relation)
         if len(subgoals) > 1:
             lines.append(_whole(names, subgoals[0], [verdicts[i] for i in subgoals]))
-    if len(query.atoms) > 1:
+    if len(query.atoms) > 1 and before is None:
         lines += [_keys(query, subgoal, frame) for subgoal, frame in verdicts.items()]
-    return _counts(query, names.together(lines).collect())
+    found = _counts(query, names.together(lines).collect())
+    return found if before is None else replace(found, asking=before.asking)
 
 
 def _number() -> Column:
@@ -117,9 +124,10 @@ def _whole(names: Names, place: int, parts: Sequence[DataFrame]) -> DataFrame:
 
 def _keys(query: Query, subgoal: int, frame: DataFrame) -> DataFrame:
     """The distinct values with which changes that match a subgoal are joined to the others."""
-    columns = [f"c{place}" for place in join_columns(query, subgoal)] or ["true"]
-    keys = frame.where(f"kind != {IRRELEVANT}").selectExpr(*columns).distinct()
-    return _line(keys.agg(_number()), {"what": "'keys'", "place": str(subgoal)})
+    columns = ", ".join(f"c{place}" for place in join_columns(query, subgoal)) or "true"
+    key = if_(f"kind != {IRRELEVANT}", f"struct({columns})")
+    counted = frame.agg(sf.expr(f"count(DISTINCT {key}) AS changes"))
+    return _line(counted, {"what": "'keys'", "place": str(subgoal)})
 
 
 def join_columns(query: Query, subgoal: int) -> tuple[int, ...]:

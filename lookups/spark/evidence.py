@@ -262,7 +262,7 @@ def at(
         _entry(names, number, families.of(number).pattern, families.of(number).gives)
         for number in numbers
     ]
-    changed = [exploded(delta, ("n",), structs).selectExpr("f", "k", "g", "n") for delta in deltas]
+    changed = [exploded(delta, ("n",), structs, "f") for delta in deltas]
     together = names.together([evidence, *changed])
     counted = together.groupBy("f", "k", "g").agg(sf.expr("sum(n) AS n"))
     return counted.where("n > 0").selectExpr("f", "k", "g")

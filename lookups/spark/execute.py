@@ -274,7 +274,7 @@ class _Run:
             for way in piece.ways:
                 key = self.key_struct(self.families.of(way.family).pattern, way.key)
                 structs.append(if_(f"{inserts} AND {is_left(case)} AND {way.condition}", key))
-        return exploded(changed.frame, (), structs) if structs else None
+        return exploded(changed.frame, (), structs, "p") if structs else None
 
     def key_struct(self, pattern: tuple[int, ...], key: Sql) -> Sql:
         return f"named_struct('p', {self.families.patterns.index(pattern)}, 'k', {key})"
@@ -344,7 +344,7 @@ class _Run:
         )
         if counts.missed:
             result = names.kept(misses.complete(counts.missed).where("n != 0"))
-            counts = count(names, self.verdicts, result)
+            counts = count(names, self.verdicts, result, counts)
         if names.is_small and max(counts.inserted, counts.deleted) >= MOST_ROWS:
             raise OverflowError(f"a batch of {MOST_SMALL:,} changes changes {MOST_ROWS:,} rows")
         own = [

@@ -237,7 +237,7 @@ class Misses:
         for i in deleting:
             probes = self.parts[i].delete
             rows = evidence.where(f"f = {probes.all_rows}")
-            shown = with_columns(rows.selectExpr("k").distinct(), {"there": "true"})
+            shown = rows.selectExpr("k", "true AS there").distinct()
             frame = with_columns(self.verdicts[i], {"k": names.key(probes.shown)})
             frame = names.kept(names.joined_on(frame, shown, ("k",), "left"))
             is_missed = f"NOT insert AND kind = {MISS}"

@@ -94,20 +94,21 @@ def parts_of(
     relation = query.by_name[query.atoms[subgoal].predicate]
     frame = names.constants.on(changes[relation.name])
     tests = tests_of(names.constants, relation, insert.step.screen)
-    frame = with_columns(frame, {"failed": first_failed(tests)})
-    frame = with_columns(frame, {"unseen": _unseen(query, subgoal) if both else "false"})
-    keys = child_keys(insert.step)
     kept = {
         f"kept{n}": _both(key, "insert", "NOT insert") if both else "false"
-        for n, key in enumerate(keys)
+        for n, key in enumerate(child_keys(insert.step))
     }
-    frame = with_columns(frame, kept) if kept else frame
-    frame = with_columns(frame, {"fleeting": any_of(f"NOT {name}" for name in kept)})
-    frame = with_columns(frame, {"taken": _taken(delete.step) if both else "false"})
+    # Columns that do not need each other come together: each step is analysed by itself.
+    frame = with_columns(frame, {"failed": first_failed(tests), **kept})
+    unseen = _unseen(query, subgoal) if both else "false"
+    fleeting = any_of(f"NOT {name}" for name in kept)
+    frame = with_columns(frame, {"unseen": unseen, "fleeting": fleeting})
+    taken = _taken(delete.step) if both else "false"
+    bound = {**_start(names, subgoal), "mask": "0", "dead": "false"}
+    frame = with_columns(frame, {"taken": taken, **bound})
     for number, guard in enumerate(insert.guards):
         frame = _guarded(names, frame, f"guard{number}", guard, changes)
         frame = names.kept_now_and_then(frame, number + 1)
-    frame = with_columns(frame, {**_start(names, subgoal), "mask": "0", "dead": "false"})
     others = roles(query, subgoal).tests
     return bind(names, frame, changes, resolutions, others, joins=len(insert.guards))
 
@@ -184,8 +185,7 @@ def _guarded(
         return with_columns(frame, {name: "false"})
     keys = [f"k{n}" for n in range(len(guard.columns))]
     picked = [f"c{i} AS {key}" for i, key in zip(guard.columns, keys, strict=True)]
-    changed = changes[guard.relation].selectExpr(*picked).distinct()
-    changed = with_columns(changed, {name: "true"})
+    changed = changes[guard.relation].selectExpr(*picked, f"true AS {name}").distinct()
     values = zip(keys, guard.values, strict=True)
     same = all_of(f"{key} <=> {names.given(ref)}" for key, ref in values)
     frame = names.joined(frame, changed, same).drop(*keys)

@@ -62,7 +62,9 @@ def looked_up(
 ) -> DataFrame:
     """The parts with what their lookups found; `which` says of which parts lookups are made."""
     probes = [
-        exploded(frame.where(f"{which} AND {action}"), ("id",), probe_structs(names, of_action))
+        exploded(
+            frame.where(f"{which} AND {action}"), ("id",), probe_structs(names, of_action), "bit"
+        )
         for action, of_action in (("insert", changed.insert), ("NOT insert", changed.delete))
         if of_action.questions
     ]
@@ -250,7 +252,7 @@ def _referred(
     missed = parts.where(f"NOT insert AND kind = {MISS}")
     columns = [f"r{n}" for n in range(len(child.columns))]
     picked = (f"c{i} AS {column}" for i, column in zip(child.columns, columns, strict=True))
-    missed = with_columns(missed.selectExpr(*picked).distinct(), {name: "true"})
+    missed = missed.selectExpr(*picked, f"true AS {name}").distinct()
     same = all_of(f"c{i} <=> {column}" for i, column in zip(child.key, columns, strict=True))
     frame = names.joined(frame, missed, same).drop(*columns)
     return with_changed(frame, {name: certain(name)})
@@ -262,8 +264,7 @@ def taken_by_now(names: Names, frame: DataFrame, changed: Changed) -> DataFrame:
     if not key:
         return frame
     there = frame.where(f"insert AND kind IN ({UNAFFECTED}, {SELF_MAINTAINED})")
-    there = there.selectExpr(*(f"c{i} AS t{i}" for i in key)).distinct()
-    there = with_columns(there, {"there": "true"})
+    there = there.selectExpr(*(f"c{i} AS t{i}" for i in key), "true AS there").distinct()
     frame = names.joined(frame, there, all_of(f"c{i} <=> t{i}" for i in key))
     taken = if_("kind IS NULL", certain("there"), "taken")
     return with_changed(frame, {"taken": taken}).drop("there", *(f"t{i}" for i in key))

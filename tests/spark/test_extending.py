@@ -194,6 +194,7 @@ def extended(shared: Shop) -> tuple[Warehouse, int, int]:
     return warehouse, number, last
 
 
+@pytest.mark.slow
 class TestOneBatch:
     """A batch that is extended by two versions, with changes that bear upon it in many ways."""
 

@@ -24,6 +24,8 @@ from warehouse.sources import Answer, Join, MemorySource
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 DAY = date(1582, 10, 10)
 MANY = [f"c{i}" for i in range(40)]
 
