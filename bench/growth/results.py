@@ -204,16 +204,6 @@ class Run:
             [axis, *(cell(self.exponents(axis, stage)) for stage in STAGES)] for axis in self.axes
         ]
 
-    def order(self) -> str:
-        """In which order the points were measured, and what that does to the figures."""
-        if self.seed is None:
-            return f"""{self.rounds} batches at each point, measured before there were rounds: the
-                points came one after another in one process, which is warmer with each, so that the
-                same point may differ between two axes by a third. JVM MB is the most that the JVM
-                held by then; it gives nothing back, so that points after the one with 10,000,000
-                rows show what that one took."""
-        return f"Rounds that count: {self.rounds}, in orders drawn with seed {self.seed}."
-
     def block(self, before: Run) -> str:
         """What was found, for the README.
 
@@ -222,8 +212,9 @@ class Run:
         """
         axis, slope = self.worst()
         words = f"""
-            {self.order()} Measured with {facts(self.machine)}. The seconds of a batch grow fastest
-            with the {axis}: an exponent of {slope:.2f}. {self.gained(before)}"""
+            Rounds that count: {self.rounds}, in orders drawn with seed {self.seed}. Measured with
+            {facts(self.machine)}. The seconds of a batch grow fastest with the {axis}: an exponent
+            of {slope:.2f}. {self.gained(before)}"""
         parts = [
             paragraph(words),
             shown("growth", "Seconds and Spark jobs of a batch as things grow"),
