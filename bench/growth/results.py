@@ -204,6 +204,9 @@ class Run:
             [axis, *(cell(self.exponents(axis, stage)) for stage in STAGES)] for axis in self.axes
         ]
 
+    def order(self) -> str:
+        return f"Rounds that count: {self.rounds}, in orders drawn with seed {self.seed}."
+
     def block(self, before: Run) -> str:
         """What was found, for the README.
 
@@ -212,9 +215,8 @@ class Run:
         """
         axis, slope = self.worst()
         words = f"""
-            Rounds that count: {self.rounds}, in orders drawn with seed {self.seed}. Measured with
-            {facts(self.machine)}. The seconds of a batch grow fastest with the {axis}: an exponent
-            of {slope:.2f}. {self.gained(before)}"""
+            {self.order()} Measured with {facts(self.machine)}. The seconds of a batch grow fastest
+            with the {axis}: an exponent of {slope:.2f}. {self.gained(before)}"""
         parts = [
             paragraph(words),
             shown("growth", "Seconds and Spark jobs of a batch as things grow"),
