@@ -42,8 +42,6 @@ from typing import TypeAlias
 import pytest
 from hypothesis import settings
 
-from tests.spark.sessions import serving
-
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "mutants.txt"
 COPIED = ("cq", "lookups", "warehouse", "selfmaint", "tests", "property_tests", "conftest.py")
@@ -352,6 +350,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     if options.spark:
         print("Spark starts", flush=True)
+    # Not above: this module is a plugin of the tests, and that one is to be loaded as one.
+    from tests.spark.sessions import serving
+
     with serving() if options.spark else nullcontext("") as server:
         return report(chosen, laws=options.laws, server=server)
 

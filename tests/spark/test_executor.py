@@ -538,6 +538,15 @@ class TestManyAlike:
                     inserts={"r": [(0, x, 5) for x in range(1, 30)]},
                 ),
             ),
+            "several unanswered": partial(
+                check,
+                scenario(
+                    ".decl r(x: long, y: long) .decl s(y: long, z: long) "
+                    ".decl t(x: long, w: long) v(X, Y, Z, W) :- r(X, Y), s(Y, Z), t(X, W).",
+                    {"r": [(0, 4)], "s": SOME["s"], "t": [(29, 1), (29, 2)]},
+                    inserts={"r": [(x, 5) for x in range(1, 30)]},
+                ),
+            ),
             "new": partial(
                 check_refused,
                 scenario(
