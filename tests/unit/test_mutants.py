@@ -14,6 +14,7 @@ from tests.mutants import (
     load_mutations,
     main,
     read_mutations,
+    run_tests,
     stages,
     summary,
     unbroken,
@@ -50,6 +51,12 @@ def test_every_file_of_rules_is_mutated() -> None:
 def test_titles_are_distinct() -> None:
     times = Counter(mutation.title for mutation in MUTATIONS)
     assert [title for title, count in times.items() if count > 1] == []
+
+
+def test_the_tests_run_as_they_do_for_a_mutant() -> None:
+    one = "tests/unit/test_mutants.py::test_titles_are_distinct"
+    failed, said = run_tests(ROOT, [one], "")
+    assert not failed, said
 
 
 def test_the_format() -> None:
