@@ -64,6 +64,19 @@ def roles(query: Query, updated: int) -> Roles:
     )
 
 
+def join_columns(query: Query, updated: int) -> tuple[int, ...]:
+    """The columns in which a subgoal has its join variables; of each variable the first.
+
+    Example:
+        >>> from cq.program import read
+        >>> query = read("v(X) :- r(X, Y, Z), s(Y, Y), t(U), U < Z.").query("v")
+        >>> join_columns(query, 0), join_columns(query, 1)
+        ((1, 2), (0,))
+    """
+    terms = query.atoms[updated].terms
+    return tuple(terms.index(var) for var in roles(query, updated).join)
+
+
 def comparison_variables(comparison: Comparison) -> set[Var]:
     """The variables of a comparison, as a set."""
     return {side for side in (comparison.left, comparison.right) if not isinstance(side, Const)}

@@ -2,9 +2,10 @@
 
 `settle` decides what the view can decide and puts off what misses, `complete` gives the missed
 insertions a second chance, and this module asks the source for what is left and puts the parts
-together. Two things it does beyond what a batch of single changes would, both to ask less:
+together. Three things it does beyond what a batch of single changes would, all to ask less:
 
 - A deleted and an inserted row that differ only in what the view does not use cancel out.
+- A deleted row tells what an inserted one with the same join values meets (`lookups.updates`).
 - Occurrences of a relation vouch for each other while they are in the same state, and the row in
   question decides that: one that the batch does not change is in the same state everywhere. In turn
   the batch knows every whole row that it changes, not only rows with a key.

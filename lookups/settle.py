@@ -22,6 +22,7 @@ from lookups.decide import decide_step, mismatch
 from lookups.index import RowIndex
 from lookups.plan import ACTIONS, Action, Child, Rule, Step
 from lookups.prepared import Prepared
+from lookups.updates import Deleted
 from lookups.verdict import Because, Kind, Reason, Verdict
 
 
@@ -179,17 +180,21 @@ class _Run:
         With all own and join variables exposed, rows that look different share no view row.
         Otherwise only an exposed key lets a deletion remove rows, and with an exposed key an
         insertion makes no VDU lookup, or one for rows with NULL in the key, which no deletion
-        removes.
+        removes. An insertion that a deletion tells about (`lookups.updates`) adds rows that were not
+        there.
         """
         evidence = self.view
         removed: set[Row] = set()
         later = set(self.coming_or_going(subgoal, "delete"))
+        gone: dict[Row, Verdict] = {}
         for row in self.open[subgoal, "delete"]:
             if row not in later:
-                removed |= self.delete(subgoal, evidence, row).deletes
+                gone[row] = self.delete(subgoal, evidence, row)
+                removed |= gone[row].deletes
+        deleted = Deleted(self.query, self.step(subgoal, "delete"), gone) if gone else None
         added: set[Row] = set()
         for row in self.open[subgoal, "insert"]:
-            added |= self.insert(subgoal, evidence, row).inserts
+            added |= self.insert(subgoal, evidence, row, deleted).inserts
         self.view = evidence.changed(removed, added)
 
     def disappear(self, subgoal: int) -> None:
@@ -229,13 +234,21 @@ class _Run:
             }
         return self.referring[child]
 
-    def insert(self, subgoal: int, evidence: RowIndex, row: Row) -> Verdict:
-        """Decide an insertion, unless its relation is skipped: then it is a miss."""
+    def insert(
+        self, subgoal: int, evidence: RowIndex, row: Row, deleted: Deleted | None
+    ) -> Verdict:
+        """Decide an insertion; without its lookups, if its relation is skipped.
+
+        Args:
+            deleted: what may still tell about it what the view alone does not.
+        """
         step = self.step(subgoal, "insert")
         if self.query.atoms[subgoal].predicate in self.skipped and step.can_be_skipped:
             verdict = Verdict(Kind.MISS, Reason(Because.SKIPPED, (), subgoal))
         else:
             verdict = decide_step(step, evidence, row, self.batch.is_changed)
+        if verdict.kind is Kind.MISS and deleted is not None:
+            verdict = deleted.verdict(row, verdict)
         return self.record(subgoal, "insert", row, verdict)
 
     def delete(self, subgoal: int, evidence: RowIndex, row: Row) -> Verdict:

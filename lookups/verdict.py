@@ -33,6 +33,7 @@ class Because(StrEnum):
     SCREEN = "screen"  # the change does not match the subgoal
     FOREIGN_KEY = "foreign-key"  # nothing can refer to a key that comes or goes
     UNSEEN = "unseen"  # the batch replaces the row by one that looks the same to the view
+    UPDATE = "update"  # the row that the batch deletes for it has the same join values
     BATCH = "batch"  # rows that the batch itself brings answer the rest
     SETTLED = "settled"  # ... together with the settled view
     SKIPPED = "skipped"  # no lookup was made: they do not pay for this relation

@@ -9,6 +9,7 @@ from valuations of the body, and changes from the values that the view shows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -66,7 +67,8 @@ class Flavour:
 
     `repeats` says which relations may occur several times: none; all but the updated one, if every
     subgoal of a repeated relation uses only exposed join variables; or any. A tree joins each
-    subgoal to an earlier one by one variable, as facts and their dimensions do.
+    subgoal to an earlier one by one variable, as facts and their dimensions do. A steady one is
+    mostly updated, and in what no other subgoal uses.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Flavour:
     foreign_keys: bool = False
     nulls: bool = False
     is_tree: bool = False
+    is_steady: bool = False
 
     @property
     def is_complete(self) -> bool:
@@ -112,6 +115,22 @@ FLAVOURS = (
         nulls=True,
     ),
 )
+
+BATCH_FLAVOURS = (
+    *FLAVOURS,
+    Flavour("steady", is_steady=True),
+    Flavour("steady keys", keys=True, is_tree=True, is_steady=True),
+    Flavour(
+        "steady everything",
+        repeats="any",
+        comparisons=True,
+        keys=True,
+        foreign_keys=True,
+        nulls=True,
+        is_steady=True,
+    ),
+)
+"""Some are about batches alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +246,9 @@ def _head(
 ) -> tuple[Term, ...]:
     probability = rng.choice((0.0, 0.4, 0.7, 0.9, 0.9, 1.0))
     variables = body_variables(View((), atoms))
-    head: list[Term] = [
-        variable for variable in variables if variable in exposed or rng.random() < probability
-    ]
+    times = Counter(term for atom in atoms for term in atom.terms)
+    likely = {v: 0.3 if flavour.is_steady and times[v] > 1 else probability for v in variables}
+    head: list[Term] = [v for v in variables if v in exposed or rng.random() < likely[v]]
     if head and rng.random() < 0.1:
         head.append(rng.choice(head))
     if flavour.constants and rng.random() < 0.05:
@@ -452,7 +471,8 @@ class _Scene:
 
     def edit(self, draft: Draft, rows: Rows) -> None:
         """Insert rows that join, delete a row, or update one so that it keeps its first key."""
-        kind = self.rng.choice(("insert", "insert", "delete", "update"))
+        usual = "update" if self.flavour.is_steady else "insert"
+        kind = self.rng.choice(("insert", usual, "delete", "update"))
         relation = self.rng.choice(self.world.relations)
         if kind == "insert":
             self.insert_some(draft, rows)
@@ -471,12 +491,22 @@ class _Scene:
         self.repair(draft)
 
     def update(self, relation: Relation, row: Row) -> Row:
-        kept = relation.keys[0] if relation.keys else range(min(1, relation.arity))
+        kept = set(relation.keys[0] if relation.keys else range(min(1, relation.arity)))
+        if self.flavour.is_steady and self.rng.random() < 0.8:
+            kept = {*(kept if relation.keys else ()), *self.joined(relation)}
         new = tuple(
             value if column in kept else self.rng.choice(self.pool)
             for column, value in enumerate(row)
         )
         return self.null_out(relation, new)
+
+    def joined(self, relation: Relation) -> set[int]:
+        """The columns with a variable that stands in another place, too."""
+        view = self.world.view
+        places = [(atom, i, term) for atom in view.atoms for i, term in enumerate(atom.terms)]
+        times = Counter(term for _, _, term in places)
+        times.update(side for test in view.comparisons for side in (test.left, test.right))
+        return {i for atom, i, term in places if atom.relation == relation.name and times[term] > 1}
 
 
 def _net(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> list[Change]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import selfmaint
 from property_tests.judgement import profile_runs
-from property_tests.strategies import FLAVOURS, BatchCase, Flavour, batch_case, batch_cases
+from property_tests.strategies import BATCH_FLAVOURS, BatchCase, Flavour, batch_case, batch_cases
 from property_tests.worlds import evaluate
 
 MULTIPLE = 10
@@ -33,12 +33,12 @@ def _check(case: BatchCase) -> None:
     )
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.name)
+@pytest.mark.parametrize("flavour", BATCH_FLAVOURS, ids=lambda flavour: flavour.name)
 def test_maintained_is_recomputed(flavour: Flavour) -> None:
     for seed, size in profile_runs(MULTIPLE):
         _check(batch_case(flavour, seed, size))
 
 
-@given(st.sampled_from(FLAVOURS).flatmap(batch_cases))
+@given(st.sampled_from(BATCH_FLAVOURS).flatmap(batch_cases))
 def test_maintained_is_recomputed_wherever_hypothesis_looks(case: BatchCase) -> None:
     _check(case)

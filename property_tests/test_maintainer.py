@@ -25,7 +25,7 @@ from lookups.prepared import Prepared
 from lookups.settle import settle
 from lookups.verdict import Because, Kind
 from property_tests.judgement import profile_runs
-from property_tests.strategies import FLAVOURS, BatchCase, Flavour, batch_case, batch_cases
+from property_tests.strategies import BATCH_FLAVOURS, BatchCase, Flavour, batch_case, batch_cases
 from property_tests.worlds import Change, Database, Row, apply, evaluate, satisfies
 from selfmaint.maintainer import Maintainer
 
@@ -192,14 +192,14 @@ def check_in_a_row(case: BatchCase) -> None:
 CHECKS = (check_skipping, check_batches, check_one_by_one, check_in_a_row)
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.name)
+@pytest.mark.parametrize("flavour", BATCH_FLAVOURS, ids=lambda flavour: flavour.name)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_maintained_is_recomputed(check: Callable[[BatchCase], None], flavour: Flavour) -> None:
     for seed, size in profile_runs(MULTIPLE):
         check(batch_case(flavour, seed, size))
 
 
-@given(st.sampled_from(CHECKS), st.sampled_from(FLAVOURS).flatmap(batch_cases))
+@given(st.sampled_from(CHECKS), st.sampled_from(BATCH_FLAVOURS).flatmap(batch_cases))
 def test_maintained_is_recomputed_wherever_hypothesis_looks(
     check: Callable[[BatchCase], None], case: BatchCase
 ) -> None:

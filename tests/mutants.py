@@ -57,7 +57,7 @@ LANGUAGE = ("property_tests/test_language.py",)
 VERDICTS = ("property_tests/test_verdicts.py",)
 BATCHES = ("property_tests/test_batches.py",)
 EXECUTOR = "tests/spark/test_executor.py"
-BATCH_RULE = ("settle.py", "complete.py", "maintain.py", "batch.py", "evaluate.py")
+BATCH_RULE = ("settle.py", "updates.py", "complete.py", "maintain.py", "batch.py", "evaluate.py")
 """Where the batches notice more than single changes do."""
 
 Stages: TypeAlias = tuple[tuple[str, ...], ...]

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
 from cq.query import Query
-from cq.syntax import variables_of
+from cq.roles import join_columns
 from lookups.spark.columns import Names, Sql, if_
 from lookups.spark.rounds import IRRELEVANT, KINDS, MISS
 from lookups.verdict import Kind
@@ -128,25 +128,6 @@ def _keys(query: Query, subgoal: int, frame: DataFrame) -> DataFrame:
     key = if_(f"kind != {IRRELEVANT}", f"struct({columns})")
     counted = frame.agg(sf.expr(f"count(DISTINCT {key}) AS changes"))
     return _line(counted, {"what": "'keys'", "place": str(subgoal)})
-
-
-def join_columns(query: Query, subgoal: int) -> tuple[int, ...]:
-    """Where a subgoal has the variables that connect it to others; each variable once.
-
-    Example:
-        >>> from cq.program import read
-        >>> query = read("v(X) :- r(X, Y, Z), s(Y, Y), t(U), U < Z.").query("v")
-        >>> join_columns(query, 0), join_columns(query, 1)
-        ((1, 2), (0,))
-    """
-    own = query.variables[subgoal]
-    linked = {var for place, vars in enumerate(query.variables) if place != subgoal for var in vars}
-    for comparison in query.comparisons:
-        compared = set(variables_of(comparison.left, comparison.right))
-        if not compared <= set(own):
-            linked |= compared
-    terms = query.atoms[subgoal].terms
-    return tuple(terms.index(var) for var in own if var in linked)
 
 
 def _lookups(frame: DataFrame) -> Sql:

@@ -43,8 +43,10 @@ from lookups.spark.rounds import (
     net,
     new_rows,
     removed_rows,
+    shows_updates,
     stuck,
     taken_by_now,
+    updated_rows,
 )
 
 
@@ -289,7 +291,7 @@ class _Run:
 
         No insertion has to be put back. A VDU lookup is made only without an exposed key. Then
         deletions remove rows only where all own and join variables are exposed, and rows that show
-        a deleted row show no inserted one.
+        a deleted row show no inserted one. Rows of an UPDATE that a deletion tells are new ones.
         """
         names, changed = self.names, self.parts[subgoal]
         evidence = self.now(families_of(changed))
@@ -301,6 +303,8 @@ class _Run:
             gone = removed_rows(names, frame, changed.delete, evidence, "true")
         if changed.open.inserts and not changed.insert.is_skipped:
             come = new_rows(names, frame, changed.insert, evidence)
+        if shows_updates(changed):  # then no insertion is maintained by itself
+            come = updated_rows(names, frame, changed, evidence)
         self.change(gone, come)
 
     def change(self, gone: DataFrame | None, come: DataFrame | None) -> None:

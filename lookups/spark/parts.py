@@ -147,15 +147,16 @@ def child_keys(step: Step) -> tuple[tuple[int, ...], ...]:
     return tuple(dict.fromkeys(child.key for child in step.children))
 
 
-def _over(columns: Sequence[int]) -> Sql:
+def over(columns: Sequence[int]) -> Sql:
+    """Over all changes of the relation with the same values in these columns."""
     by = ", ".join(f"c{i}" for i in columns)
     return f"OVER (PARTITION BY {by or '0'})"
 
 
 def _both(columns: Sequence[int], insert: Sql, delete: Sql) -> Sql:
     """Whether rows with the same values in these columns include one of each kind."""
-    over = _over(columns)
-    return f"max({insert}) {over} AND max({delete}) {over}"
+    alike = over(columns)
+    return f"max({insert}) {alike} AND max({delete}) {alike}"
 
 
 def _unseen(query: Query, subgoal: int) -> Sql:
@@ -175,7 +176,7 @@ def _taken(step: Step) -> Sql:
     if not step.key:
         return "false"
     there = "insert AND failed IS NULL AND (unseen OR fleeting)"
-    return f"NOT insert AND max({there}) {_over(step.key)}"
+    return f"NOT insert AND max({there}) {over(step.key)}"
 
 
 def _guarded(

@@ -6,15 +6,19 @@ A decided frame has, beside the columns of the parts:
     rule       what decided
     asked0..   which lookups were made, as bits in the order of the step's questions
     found0..   which lookups found a row
+    barren     an insertion: the batch deletes a row with its join values, and the view shows none
+    old        an insertion: what the view shows of the row that an UPDATE deletes is looked up by
+               this; both only where the subgoal has such pairs (see `lookups.updates`)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from cq.roles import join_columns
 from lookups.plan import Child, Found, Rule
 from lookups.spark.columns import (
     Names,
@@ -28,7 +32,7 @@ from lookups.spark.columns import (
     with_changed,
     with_columns,
 )
-from lookups.spark.parts import LOOKED_UP, Changed, child_keys
+from lookups.spark.parts import LOOKED_UP, Changed, child_keys, over
 from lookups.spark.probes import (
     Probes,
     as_words,
@@ -39,6 +43,7 @@ from lookups.spark.probes import (
     settling,
     words,
 )
+from lookups.updates import own_cells, shared_columns
 from lookups.verdict import Because, Kind
 
 KINDS: tuple[Kind, ...] = (Kind.IRRELEVANT, Kind.UNAFFECTED, Kind.SELF_MAINTAINED, Kind.MISS)
@@ -107,17 +112,26 @@ def decided(names: Names, frame: DataFrame, changed: Changed, *, waits: bool) ->
     """
     insert, delete = changed.insert, changed.delete
     waiting = f"NOT insert AND fleeting AND {str(waits).lower()}"
+    of_insertion = _insertion_kind(names, insert)
+    because = f"'{Because.SKIPPED if insert.is_skipped else insert.step.rule}'"
+    if updates := _updates(names, changed):
+        frame = with_columns(frame, updates)
+        told = if_("barren", str(UNAFFECTED), str(MISS))
+        if "old" in updates:
+            told = if_("old IS NOT NULL", str(SELF_MAINTAINED), told)
+        because = if_(
+            f"{of_insertion} = {MISS} AND {told} != {MISS}", f"'{Because.UPDATE}'", because
+        )
+        of_insertion = if_(f"{of_insertion} = {MISS}", told, of_insertion)
     kind = (
         f"CASE WHEN failed IS NOT NULL THEN {IRRELEVANT} WHEN unseen THEN {UNAFFECTED} "
         f"WHEN {waiting} THEN NULL WHEN fleeting THEN {UNAFFECTED} "
-        f"WHEN insert THEN {_insertion_kind(names, insert)} "
-        f"ELSE {_deletion_kind(delete)} END"
+        f"WHEN insert THEN {of_insertion} ELSE {_deletion_kind(delete)} END"
     )
     rule = (
         f"CASE WHEN failed IS NOT NULL THEN '{Because.SCREEN}' "
         f"WHEN unseen THEN '{Because.UNSEEN}' WHEN fleeting THEN '{Because.FOREIGN_KEY}' "
-        f"WHEN insert THEN '{Because.SKIPPED if insert.is_skipped else insert.step.rule}' "
-        f"ELSE '{delete.step.rule}' END"
+        f"WHEN insert THEN {because} ELSE '{delete.step.rule}' END"
     )
     size = max(words(insert), words(delete))
     bits = zip(
@@ -128,6 +142,37 @@ def decided(names: Names, frame: DataFrame, changed: Changed, *, waits: bool) ->
         for word, (of_insert, of_delete) in enumerate(bits)
     }
     return with_columns(frame, {"kind": f"CAST({kind} AS int)", "rule": rule, **made})
+
+
+def has_updates(changed: Changed) -> bool:
+    """Whether an insertion that misses may be told by a deletion that is decided with it."""
+    return (
+        changed.open.inserts
+        and changed.open.deletes
+        and changed.insert.step.rule is not Rule.INSERT_ALONE  # which never misses
+    )
+
+
+def shows_updates(changed: Changed) -> bool:
+    """Whether it may be told rows: the deletion removes them, and no lookup finds them as well."""
+    insert, delete = changed.insert, changed.delete
+    is_maintained = insert.step.rule is Rule.INSERT_EXPOSED and not insert.is_skipped
+    return has_updates(changed) and delete.step.rule is not Rule.DELETE_HIDDEN and not is_maintained
+
+
+def _updates(names: Names, changed: Changed) -> dict[str, Sql]:
+    """What deletions tell about insertions with the same join values; see `lookups.updates`."""
+    if not has_updates(changed):
+        return {}
+    delete = changed.delete
+    deletion = f"NOT insert AND {LOOKED_UP}"
+    joined = over(join_columns(names.query, changed.subgoal))
+    columns = {"barren": f"max({deletion} AND NOT ({found(0)})) {joined}"}
+    if shows_updates(changed):
+        removed = f"{deletion} AND {_deletion_kind(delete)} = {SELF_MAINTAINED}"
+        shared = over(shared_columns(names.query, delete.step))
+        columns["old"] = f"max({if_(removed, names.key(delete.shown))}) {shared}"
+    return columns
 
 
 def _insertion_kind(names: Names, probes: Probes) -> Sql:
@@ -181,6 +226,28 @@ def new_rows(
         f"g{cell.need}.h{cell.column}" if isinstance(cell, Found) else names.given(cell)
         for cell in step.rows.cells
     ]
+    return _with_cells(names, rows, cells)
+
+
+def updated_rows(
+    names: Names, frame: DataFrame, changed: Changed, evidence: DataFrame
+) -> DataFrame:
+    """The view rows that insertions add which deletions have told about.
+
+    They are the rows that the deletion removes, with the inserted row's values for its own.
+    """
+    own = own_cells(names.query, changed.subgoal)
+    rows = frame.where(f"insert AND kind = {SELF_MAINTAINED} AND rule = '{Because.UPDATE}'")
+    rows = rows.selectExpr("old", *(f"c{i}" for i in dict.fromkeys(own.values())))
+    rows = rows.distinct() if names.is_small else rows  # as in `new_rows`
+    shown = evidence.where(f"f = {changed.delete.all_rows}").selectExpr("k AS old", "g")
+    rows = names.joined_on(rows, shown, ("old",))
+    cells = [f"c{own[i]}" if i in own else f"g.h{i}" for i in range(len(names.head))]
+    return _with_cells(names, rows, cells)
+
+
+def _with_cells(names: Names, rows: DataFrame, cells: Sequence[Sql]) -> DataFrame:
+    """View rows with these values, each once."""
     typed = zip(cells, names.head, strict=True)
     columns = [f"CAST({cell} AS {kind}) AS h{i}" for i, (cell, kind) in enumerate(typed)]
     return rows.selectExpr(*columns).distinct()

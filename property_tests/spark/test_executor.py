@@ -17,7 +17,7 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from property_tests.strategies import FLAVOURS
+from property_tests.strategies import BATCH_FLAVOURS
 from tests.spark.agreement import (
     COUNT,
     THREADS,
@@ -41,7 +41,7 @@ WAYS: Mapping[str, Check] = {
     "by slices": check_slices,
     "skipped": check_skipped,
 }
-BY_NAME = {flavour.name: flavour for flavour in FLAVOURS}
+BY_NAME = {flavour.name: flavour for flavour in BATCH_FLAVOURS}
 
 AT_ONCE = 2 * THREADS
 """Programs in one example."""
@@ -81,7 +81,7 @@ def programs(draw: st.DrawFn) -> Program:
 
     Most have two or three subgoals: with four, Spark needs several times as long.
     """
-    names = st.sampled_from(["everything", *(flavour.name for flavour in FLAVOURS)])
+    names = st.sampled_from(["everything", *(flavour.name for flavour in BATCH_FLAVOURS)])
     flavour = BY_NAME[draw(st.one_of(st.just("everything"), names))]
     ways = ["all at once"] * 9 + ["by slices", "skipped"]
     ways += [] if flavour.foreign_keys else ["of one kind"]  # they tie the two kinds together

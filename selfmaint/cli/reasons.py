@@ -126,6 +126,8 @@ class Words:
                 return self._foreign_key(step)
             case Because.UNSEEN:
                 return "The batch replaces the row by one that looks the same to the view."
+            case Because.UPDATE:
+                return "The row that the batch deletes for it has the same join values."
             case Because.BATCH:
                 return "The batch itself brings what the row joins with."
             case Because.SETTLED if self.plan.action == "insert":

@@ -24,7 +24,7 @@ RULES = {
     "cq": {"roles", "partition", "selfjoins", "minimize", "conditions", "dependencies"},
     "lookups": {
         *("emit", "decide", "quick", "settle", "complete", "maintain"),
-        *("evaluate", "batch", "live", "foreseen"),
+        *("evaluate", "batch", "live", "foreseen", "updates"),
     },
     "lookups/spark": {
         *("columns", "screens", "parts", "bindings", "probes", "evidence", "rounds", "chances"),
