@@ -16,12 +16,19 @@ from cq.diagnostics import InputError, did_you_mean
 from cq.partition import partition
 from cq.printer import print_atom, print_rule
 from cq.query import Query
-from cq.roles import roles
+from cq.roles import join_columns, roles
 from cq.syntax import Var, variables_of
 from lookups.plan import ACTIONS, Action, Plan, Rule, Step
 from lookups.printer import Names
 from selfmaint.edits import column_of, draft_of, listed
-from selfmaint.grade import Grade, Maintainable, grade, nullable_key, step_grade
+from selfmaint.grade import (
+    Grade,
+    Maintainable,
+    grade,
+    is_told_by_updates,
+    nullable_key,
+    step_grade,
+)
 from selfmaint.program import Program
 from selfmaint.proposals import Proposal, propose
 
@@ -168,15 +175,23 @@ def _patterns(query: Query, steps: Iterable[Step]) -> Iterator[str]:
                 yield names.lookup(lookup)
 
 
+_HIDING: Final = (Rule.INSERT_HIDDEN, Rule.INSERT_NEVER)
+"""Insertions that a hidden join variable keeps from being maintained by themselves."""
+
+
 def _notes(query: Query, step: Step) -> Iterator[str]:
+    columns = query.by_name[query.atoms[step.subgoal].predicate].columns
     children = sorted({query.atoms[child.subgoal].predicate for child in step.children})
     if children:
         refers = "references" if len(children) == 1 else "reference"
         yield f"{listed(children)} {refers} it: a key that comes or goes needs no lookup"
     elif step.rule is Rule.INSERT_HIDDEN and step.vdu is None:
         yield "its key is exposed, so the view cannot show a row like a new one"
-    elif (found := step_grade(query, step)).alone is not found.in_update:
+    elif step.vsm is not None and (found := step_grade(query, step)).alone is not found.in_update:
         yield "the view cannot show a new key yet; in an update it may show the old row"
+    if step.rule in _HIDING and is_told_by_updates(query, step):
+        names = [columns[i].name for i in join_columns(query, step.subgoal)]
+        yield f"in an update that keeps {listed(names)}, the old row shows what it joins with"
     nullable = nullable_key(query, step)
     if nullable:
         yield f"except for a row with NULL in {' or '.join(nullable)}"

@@ -3,7 +3,9 @@
 Two grades, because a key makes a difference. A change *on its own* makes its row's key come or go;
 half of an UPDATE that *keeps the key* does not. So a foreign key into the relation settles the
 first kind and not the second; and an inserted row whose key is new cannot stand in the view yet,
-while the old row of an UPDATE can. Without a declared key the two grades agree.
+while the old row of an UPDATE can; and where an UPDATE keeps its join values too, the old row tells
+what the new one meets (`lookups.updates`; counted where its key is exposed). Without a declared key
+the two grades agree.
 
 Laws, for effective changes in databases that satisfy the declared constraints, on their own:
 
@@ -23,7 +25,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from cq.query import Query
+from cq.roles import roles
 from cq.syntax import Const, Term, Var
+from lookups.emit import emit_step
 from lookups.plan import DELETIONS, Any, Given, Lookup, Plan, Rule, Step
 
 
@@ -80,7 +84,20 @@ def step_grade(query: Query, step: Step) -> Grade:
     else:
         fruitless = frozenset(k for k in step.lookups() if fixes_key(query, step, k))
         alone, in_update = _insertion(step, fruitless), _insertion(step, frozenset())
+        if in_update is Maintainable.NEVER and is_told_by_updates(query, step):
+            in_update = Maintainable.SOMETIMES
     return Grade(Maintainable.ALWAYS if step.children else alone, in_update)
+
+
+def is_told_by_updates(query: Query, insertion: Step) -> bool:
+    """Whether an UPDATE that keeps its key and join values is decided by the old row's view rows.
+
+    That is so where its key is exposed, and it has something else to change.
+    """
+    deletion = emit_step(query, insertion.subgoal, "delete")
+    terms = query.atoms[insertion.subgoal].terms
+    own = {terms.index(var) for var in roles(query, insertion.subgoal).own}
+    return deletion.rule is Rule.DELETE_KEY and not own <= set(deletion.key)
 
 
 def _rank(value: Maintainable) -> int:

@@ -180,6 +180,14 @@ def test_the_same_program_gives_the_same_bytes() -> None:
             "v(X, Z) :- r(X, Y), s(Y, Z).", "r", "insert", "never", "never", id="insert never"
         ),
         pytest.param(
+            ".decl r(a, b, c) key(a) v(X, C, Z) :- r(X, Y, C), s(Y, Z).",
+            "r",
+            "insert",
+            "never",
+            "sometimes",
+            id="insert never, but an UPDATE may keep what is hidden",
+        ),
+        pytest.param(
             ".decl r(a, b) references s(b) .decl s(b) key(b) v(X) :- r(X, Y), s(Y).",
             "s",
             "insert",
@@ -295,8 +303,11 @@ def test_two_foreign_keys_together() -> None:
         ".decl customer(c, n) key(c) .decl product(p, k) key(p) .decl orders(o, c, p) key(o) "
         + text
     )
-    exposing, proposal = explained(text).cell("orders", "insert").proposals
+    exposing, first, second, proposal = explained(text).cell("orders", "insert").proposals
     assert exposing.text == "expose `C` and `P`"
+    # Each drops a subgoal, so that an UPDATE may change the column which led there.
+    for one in (first, second):
+        assert (one.grade.alone, one.grade.in_update) == ("never", "sometimes")
     assert proposal.text == (
         "declare that orders.c references customer and that orders.p references product"
     )
