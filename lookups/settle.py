@@ -180,8 +180,8 @@ class _Run:
         With all own and join variables exposed, rows that look different share no view row.
         Otherwise only an exposed key lets a deletion remove rows, and with an exposed key an
         insertion makes no VDU lookup, or one for rows with NULL in the key, which no deletion
-        removes. An insertion that a deletion tells about (`lookups.updates`) adds rows that were not
-        there.
+        removes. An insertion that a deletion tells about (`lookups.updates`) adds rows that were
+        not there.
         """
         evidence = self.view
         removed: set[Row] = set()
