@@ -161,8 +161,7 @@ def decide(
             raise _LaterAnswer(found.version)
         return Answers(found.frame, found.rows)
 
-    # Delta computes a table's state anew after each commit to count its files, and the lookups need
-    # that state as well, but not at once: so it is done while they are being prepared.
+    # What only a report needs is found out while lookups are being prepared.
     inheriting = inheritable_thread_target(spark)
     try:
         with (
@@ -170,8 +169,7 @@ def decide(
             clock.stage("decide"),
             ThreadPoolExecutor(1) as beside,
         ):
-            files = beside.submit(inheriting(stored.table.files))
-            rows = beside.submit(inheriting(stored.table.rows), task.state.version)
+            size = beside.submit(inheriting(stored.table.size), task.state.version)
             done = maintain(
                 stored.query,
                 stored.table.read(task.state.version),
@@ -192,9 +190,9 @@ def decide(
         counts,
         done,
         files_read=len(files_read),
-        files=files.result(),
+        files=size.result().files,
         rows_read=rows_read,
-        rows=rows.result(),
+        rows=size.result().rows,
         cost=sum(costs, Cost()),
         clock=clock,
     )

@@ -25,9 +25,9 @@ from selfmaint.grade import (
     Grade,
     Maintainable,
     grade,
-    is_told_by_updates,
+    lookup_grade,
     nullable_key,
-    step_grade,
+    telling_deletion,
 )
 from selfmaint.program import Program
 from selfmaint.proposals import Proposal, propose
@@ -187,11 +187,13 @@ def _notes(query: Query, step: Step) -> Iterator[str]:
         yield f"{listed(children)} {refers} it: a key that comes or goes needs no lookup"
     elif step.rule is Rule.INSERT_HIDDEN and step.vdu is None:
         yield "its key is exposed, so the view cannot show a row like a new one"
-    elif step.vsm is not None and (found := step_grade(query, step)).alone is not found.in_update:
+    elif (found := lookup_grade(query, step)).alone is not found.in_update:
         yield "the view cannot show a new key yet; in an update it may show the old row"
-    if step.rule in _HIDING and is_told_by_updates(query, step):
-        names = [columns[i].name for i in join_columns(query, step.subgoal)]
-        yield f"in an update that keeps {listed(names)}, the old row shows what it joins with"
+    deletion = telling_deletion(query, step)
+    if deletion is not None and step.rule in _HIDING:
+        kept = listed(columns[i].name for i in join_columns(query, step.subgoal))
+        unless = "".join(f", unless {name} is NULL" for name in nullable_key(query, deletion))
+        yield f"in an update that keeps {kept}, the old row shows what it joins with{unless}"
     nullable = nullable_key(query, step)
     if nullable:
         yield f"except for a row with NULL in {' or '.join(nullable)}"

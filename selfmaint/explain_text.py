@@ -18,7 +18,8 @@ _LABEL: Final = 11
 _HEADINGS: Final = ("relation", "change", "on its own", "in an update", "lookups")
 _LEGEND: Final = (
     "How often a change is decided from the view alone; in an update: as half of an UPDATE that "
-    "keeps the row's key."
+    "keeps the row's key. Not counted: an UPDATE that keeps its join values too, and of whose old "
+    "row the view shows nothing, never asks."
 )
 
 

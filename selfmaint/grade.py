@@ -79,25 +79,34 @@ def grade(plan: Plan) -> Grade:
 
 def step_grade(query: Query, step: Step) -> Grade:
     """The grade of one subgoal's step."""
+    found = lookup_grade(query, step)
+    in_update = found.in_update
+    if in_update is Maintainable.NEVER and telling_deletion(query, step) is not None:
+        in_update = Maintainable.SOMETIMES
+    return Grade(Maintainable.ALWAYS if step.children else found.alone, in_update)
+
+
+def lookup_grade(query: Query, step: Step) -> Grade:
+    """The grade by the step's own lookups."""
     if step.rule in DELETIONS:
-        alone = in_update = _deletion(step)
-    else:
-        fruitless = frozenset(k for k in step.lookups() if fixes_key(query, step, k))
-        alone, in_update = _insertion(step, fruitless), _insertion(step, frozenset())
-        if in_update is Maintainable.NEVER and is_told_by_updates(query, step):
-            in_update = Maintainable.SOMETIMES
-    return Grade(Maintainable.ALWAYS if step.children else alone, in_update)
+        return Grade(_deletion(step), _deletion(step))
+    fruitless = frozenset(k for k in step.lookups() if fixes_key(query, step, k))
+    return Grade(_insertion(step, fruitless), _insertion(step, frozenset()))
 
 
-def is_told_by_updates(query: Query, insertion: Step) -> bool:
-    """Whether an UPDATE that keeps its key and join values is decided by the old row's view rows.
+def telling_deletion(query: Query, step: Step) -> Step | None:
+    """The deletion that decides an insertion of an UPDATE which keeps its key and join values.
 
-    That is so where its key is exposed, and it has something else to change.
+    Its rows tell those of the insertion (`lookups.updates`) where the key is exposed, and so is
+    something else that may change. None if there is none.
     """
-    deletion = emit_step(query, insertion.subgoal, "delete")
-    terms = query.atoms[insertion.subgoal].terms
-    own = {terms.index(var) for var in roles(query, insertion.subgoal).own}
-    return deletion.rule is Rule.DELETE_KEY and not own <= set(deletion.key)
+    if step.rule in DELETIONS:
+        return None
+    deletion = emit_step(query, step.subgoal, "delete")
+    terms = query.atoms[step.subgoal].terms
+    fixed = {terms[i] for i in deletion.key}
+    shown = (v for v in roles(query, step.subgoal).own if v in query.columns and v not in fixed)
+    return deletion if deletion.rule is Rule.DELETE_KEY and any(shown) else None
 
 
 def _rank(value: Maintainable) -> int:

@@ -39,10 +39,11 @@ def test_a_commit_tells_what_would_else_be_asked(
     assert len(few) == len(files) - 2
     opened = ViewTable.open(spark, path, "v", COLUMNS, State(version, 2))
     with count_jobs() as jobs:
-        told = table.rows(version), table.rows_in(files), table.rows_in(few)
+        told = table.size(version), table.rows_in(files), table.rows_in(few)
     assert jobs.count == 0
-    assert told == (121, 131, 31)
-    assert (opened.rows(version), opened.rows_in(few), opened.rows_in(files)) == (121, 31, 131)
+    assert told == ((121, len(files)), 131, 31)
+    assert opened.size(version) == (121, len(files))
+    assert (opened.rows_in(few), opened.rows_in(files)) == (31, 131)
 
 
 @pytest.mark.slow
@@ -51,10 +52,18 @@ def test_a_version_of_others_is_counted_anew(spark: SparkSession, tmp_path: Path
     table.replace(table.version(), 0, spark.range(0, 100, 1, 2), {})
     table.optimize(["id"])
     version = table.version()
-    assert (table.rows(version), table.rows_in(table.read(version).inputFiles())) == (100, 100)
+    files = table.read(version).inputFiles()
+    assert (table.size(version), table.rows_in(files)) == ((100, len(files)), 100)
     table.optimize(["id"])
-    table.commit(table.version(), 1, inserts=spark.range(100, 107), deletes=None, info={})
-    assert table.rows(table.version()) == 107
+    table.commit(table.version(), 1, inserts=spark.range(100, 107, 1, 1), deletes=None, info={})
+    assert table.size(table.version()) == (107, len(files) + 1)
+
+
+def test_a_second_load_leaves_no_file_of_the_first(spark: SparkSession, tmp_path: Path) -> None:
+    table = ViewTable.create(spark, str(tmp_path / "v"), "v", COLUMNS)
+    for rows in (spark.range(0, 100, 1, 2), spark.range(0, 30, 1, 1)):
+        table.replace(table.version(), 0, rows, {})
+    assert table.size(table.version()) == (30, 1)
 
 
 def test_a_report_says_how_many_rows_were_read(spark: SparkSession, tmp_path: Path) -> None:

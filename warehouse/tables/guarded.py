@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from warehouse.columns import delta_table, quoted
@@ -41,7 +40,7 @@ from warehouse.tables.errors import (
     reason_of,
     versions_of,
 )
-from warehouse.tables.log import is_last_commit, logged, rows_of
+from warehouse.tables.log import Logged, is_last_commit, logged, rows_of
 from warehouse.tables.marks import Kind, Mark
 from warehouse.tables.merging import merge_of
 
@@ -91,20 +90,20 @@ class Entry:
     """One commit of a table's history.
 
     Args:
-        added: the files that it adds to their rows; nothing if only Delta's history was read.
+        logged: what its file in the log says; None if only Delta's history was read.
     """
 
     version: int
     operation: str
     mark: Mark | None
     metrics: Mapping[str, str]
-    added: Mapping[str, int] = field(default_factory=dict, compare=False)
+    logged: Logged | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, version: int, row: Row, added: Mapping[str, int] = MappingProxyType({})) -> Entry:
+    def of(cls, version: int, row: Row, logged: Logged | None = None) -> Entry:
         """From Delta's words for what a commit says about itself."""
         mark = Mark.parse(row["userMetadata"])
-        return cls(version, row["operation"], mark, row["operationMetrics"] or {}, added)
+        return cls(version, row["operation"], mark, row["operationMetrics"] or {}, logged)
 
     @property
     def changes_rows(self) -> bool:
@@ -382,7 +381,7 @@ class GuardedTable:
                 found = logged(self.spark, self.path, version)
         except spark_errors():
             return None
-        return None if found is None else Entry.of(version, found.info, found.added)
+        return None if found is None else Entry.of(version, found.info, found)
 
     def _conflict(self, version: int, mark: Mark) -> ConflictError:
         return ConflictError(

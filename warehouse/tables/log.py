@@ -18,7 +18,8 @@ GLOB: Final = frozenset("{}[]*?\\")
 
 COMMIT: Final = (
     "commitInfo struct<operation: string, userMetadata: string, "
-    "operationMetrics: map<string, string>>, add struct<path: string, stats: string>"
+    "operationMetrics: map<string, string>>, add struct<path: string, stats: string>, "
+    "remove struct<path: string>"
 )
 ROWS_ADDED: Final = "CAST(get_json_object(add.stats, '$.numRecords') AS bigint)"
 
@@ -62,10 +63,14 @@ class Logged:
     Args:
         info: what it says about itself: `operation`, `userMetadata`, `operationMetrics`.
         added: the names of the files that it adds to their rows, as far as it says so.
+        come, gone: how many files it adds and removes. One of which only rows are deleted counts as
+            both.
     """
 
     info: Row
     added: Mapping[str, int]
+    come: int
+    gone: int
 
 
 def logged(spark: SparkSession, path: str, version: int) -> Logged | None:
@@ -75,13 +80,15 @@ def logged(spark: SparkSession, path: str, version: int) -> Logged | None:
         AnalysisException: there is no such commit.
     """
     lines = spark.read.schema(COMMIT).json(commit_files(path, version))
-    told = lines.selectExpr("commitInfo", "add.path AS path", f"{ROWS_ADDED} AS rows").where(
-        "commitInfo IS NOT NULL OR rows IS NOT NULL"
-    )
+    told = lines.selectExpr(
+        "commitInfo", "add.path AS path", f"{ROWS_ADDED} AS rows", "remove.path AS gone"
+    ).where("commitInfo IS NOT NULL OR path IS NOT NULL OR gone IS NOT NULL")
     found = told.collect()
     infos = [line["commitInfo"] for line in found if line["commitInfo"] is not None]
+    paths = [line["path"] for line in found if line["path"] is not None]
     added = {file_name(line["path"]): line["rows"] for line in found if line["rows"] is not None}
-    return Logged(infos[0], added) if len(infos) == 1 else None
+    gone = sum(line["gone"] is not None for line in found)
+    return Logged(infos[0], added, len(paths), gone) if len(infos) == 1 else None
 
 
 def rows_of(spark: SparkSession, files: Sequence[str]) -> dict[str, int]:

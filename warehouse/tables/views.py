@@ -23,7 +23,7 @@ from warehouse.tables.errors import (
 from warehouse.tables.guarded import Entry, GuardedTable
 from warehouse.tables.marks import Kind, Mark
 from warehouse.tables.order import Place, place_of
-from warehouse.tables.sizes import Sizes
+from warehouse.tables.sizes import Size, Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -256,13 +256,9 @@ class ViewTable:
         with self._table.translated():
             yield
 
-    def files(self) -> int:
-        """How many files hold the rows now."""
-        return self._table.files()
-
-    def rows(self, version: int) -> int:
-        """How many rows a version has; a job, unless it is the last one that we have made."""
-        return self._sizes.rows(version)
+    def size(self, version: int) -> Size:
+        """How large the newest version is; a job, unless it is the last one that we have made."""
+        return self._sizes.of(version)
 
     def rows_in(self, files: Sequence[str]) -> int:
         """See `Sizes.rows_in`."""
