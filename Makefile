@@ -42,6 +42,7 @@ SPARK_TEST = $(BIN)/python -m pytest -m '$(SPARK_TESTS)' --durations=5 --duratio
 
 .DEFAULT_GOAL := help
 .PHONY: help setup spark test test-pure test-spark test-laws test-cluster test-connect check format
+.PHONY: life life-cluster life-connect
 .PHONY: demo bench bench-paper bench-stream bench-growth mutants wheel lock clean
 
 help: ## show this list
@@ -70,6 +71,11 @@ test-cluster: spark ## run the Spark tests with executors that are processes of 
 
 test-connect: spark ## run the Spark tests over Spark Connect
 	SPARK_TESTS_ON=connect $(SPARK_TEST)
+
+life: life-cluster life-connect ## run one long test of a warehouse on both of these
+
+life-cluster life-connect: life-%: spark
+	SPARK_TESTS_ON=$* $(SPARK_TEST) -k test_a_life
 
 check: setup ## lint, formatting and types
 	$(BIN)/ruff check .

@@ -112,6 +112,7 @@ DEAR = (
     "keys exposed 15",
     "keys repeats 2",
     "pure 11",
+    "steady keys 11",
 )
 """Programs that take ten seconds of planning or more."""
 
