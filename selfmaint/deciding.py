@@ -9,8 +9,9 @@ decided.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from selfmaint.counting import irrelevant, verdicts
@@ -25,7 +26,7 @@ from warehouse.tables import State
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lookups.spark import Answers, Ask, Maintained
+    from lookups.spark import Answers, Ask, Index, Maintained
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -50,6 +51,7 @@ class Task:
         state: of its table; the batch is decided on these rows.
         by_slices: the source knows only whole rows of the view.
         skipped: relations whose insertions are not looked up.
+        index: of the view's rows in that state.
     """
 
     stored: Stored
@@ -57,7 +59,8 @@ class Task:
     source: Source
     by_slices: bool
     patience: Patience
-    skipped: frozenset[str] = frozenset()
+    skipped: frozenset[str]
+    index: Index
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,11 @@ class Decision:
     clock: StageClock = field(default_factory=StageClock)
     jobs: int | None = 0
     answered_as_of: int | None = None
+
+    @property
+    def index(self) -> Index:
+        """Of the view with the batch."""
+        return self.task.index if self.done is None else self.done.index
 
 
 def decide_all(
@@ -136,7 +144,6 @@ def decide(
 
     stored, clock = task.stored, StageClock()
     costs: list[Cost] = []
-    read: list[Future[list[str]]] = []
 
     def answer(asked: Ask, keys: DataFrame | None) -> Answers:
         join = Join(
@@ -161,7 +168,6 @@ def decide(
             raise _LaterAnswer(found.version)
         return Answers(found.frame, found.rows)
 
-    # What only a report needs is found out while lookups are being prepared.
     inheriting = inheritable_thread_target(spark)
     try:
         with (
@@ -169,6 +175,7 @@ def decide(
             clock.stage("decide"),
             ThreadPoolExecutor(1) as beside,
         ):
+            reading = _Reading(stored, task.state.version, beside, inheriting)
             size = beside.submit(inheriting(stored.table.size), task.state.version)
             done = maintain(
                 stored.query,
@@ -177,10 +184,10 @@ def decide(
                 answer,
                 by_slices=task.by_slices,
                 skipped=task.skipped,
-                reading=lambda scanned: read.append(beside.submit(inheriting(scanned.inputFiles))),
+                index=task.index,
+                reading=reading,
             )
-            files_read = sorted({file for found in read for file in found.result()})
-            rows_read = stored.table.rows_in(files_read)
+            rows_read = stored.table.rows_in(sorted(reading.files))
     except _LaterAnswer as later:
         return Decision(task, (), cost=sum(costs, Cost()), answered_as_of=later.version)
     others = {name: c for name, c in changes.items() if name not in stored.relations}
@@ -188,14 +195,42 @@ def decide(
     return Decision(
         task,
         counts,
-        done,
-        files_read=len(files_read),
+        replace(done, index=done.index.noting(done.met, rows_read, size.result().rows)),
+        files_read=len(reading.files),
         files=size.result().files,
         rows_read=rows_read,
         rows=size.result().rows,
         cost=sum(costs, Cost()),
         clock=clock,
     )
+
+
+@dataclass
+class _Reading:
+    """What a batch reads of a view's table.
+
+    Args:
+        beside: for what can be done while the batch is being prepared, in a thread that inherits
+            from this one by `inheriting`.
+    """
+
+    stored: Stored
+    version: int
+    beside: ThreadPoolExecutor
+    inheriting: Callable[[Callable[[], object]], Callable[[], object]]
+    files: set[str] = field(default_factory=set)
+    is_prepared: bool = False
+
+    def is_likely(self) -> None:
+        """Have Delta compute the version's state, which whoever reads it first waits for."""
+        if not self.is_prepared:
+            self.is_prepared = True
+            self.beside.submit(self.inheriting(partial(self.stored.table.rows, self.version)))
+
+    def begins(self, scanned: DataFrame) -> bool:
+        files = self.stored.table.files_of(scanned)
+        self.files.update(files or ())
+        return files is None or bool(files)
 
 
 class _LaterAnswer(Exception):

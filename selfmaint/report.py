@@ -68,6 +68,8 @@ class ViewReport:
         stages: seconds, without those of the journal, which a report is written to.
         notes: that the batch was extended, and to which; for which relations lookups are off from
             now on, and why.
+        indexed: what the view says that is kept in memory now, in distinct values. Lookups among
+            them read nothing.
         is_replay: the view had the batch already; nothing was done.
     """
 
@@ -86,6 +88,7 @@ class ViewReport:
     jobs: int | None = None
     stages: tuple[Stage, ...] = ()
     notes: tuple[str, ...] = ()
+    indexed: int = 0
     is_replay: bool = False
 
     def with_jobs(self, **jobs: int | None) -> ViewReport:
@@ -203,8 +206,9 @@ class Report:
 
 
 _LABELS: Final = (
-    "decided here", "lookups", "files read", "rows read", "questions asked", "questions avoided",
-    "keys sent", "rows received", "bytes received", "rows inserted", "rows deleted", "Spark jobs",
+    "decided here", "lookups", "files read", "rows read", "values indexed", "questions asked",
+    "questions avoided", "keys sent", "rows received", "bytes received", "rows inserted",
+    "rows deleted", "Spark jobs",
 )  # fmt: skip
 SAVED: Final = "source seconds saved"
 _SOURCE: Final = ("source seconds", SAVED)
@@ -220,6 +224,7 @@ def _figures(view: ViewReport) -> dict[str, str]:
         "lookups": rounded(view.lookups),
         "files read": f"{rounded(view.files_read)} of {rounded(view.files)}",
         "rows read": f"{rounded(view.rows_read)} of {rounded(view.rows)}",
+        "values indexed": rounded(view.indexed),
         "questions asked": rounded(view.cost.questions),
         "questions avoided": rounded(view.questions_avoided),
         "keys sent": rounded(view.cost.keys_sent),
@@ -257,8 +262,8 @@ _COST: Final = (
 _REPORT: Final = (
     "struct<"
     f"verdicts: struct<{', '.join(f'`{kind}`: bigint' for kind in Kind)}>, lookups: bigint, "
-    f"files_read: bigint, files: bigint, rows_read: bigint, rows: bigint, cost: {_COST}, "
-    f"traditional: {_COST}, "
+    f"files_read: bigint, files: bigint, rows_read: bigint, rows: bigint, indexed: bigint, "
+    f"cost: {_COST}, traditional: {_COST}, "
     "questions_avoided: bigint, inserted: bigint, deleted: bigint, jobs: bigint, "
     "seconds: double, seconds_saved: double, "
     "stages: array<struct<name: string, seconds: double>>, notes: array<string>>"
@@ -295,6 +300,7 @@ def report_columns(journal: DataFrame) -> DataFrame:
         "r.files",
         "r.rows_read",
         "r.rows",
+        "coalesce(r.indexed, 0) AS indexed",
         "r.cost.questions",
         "r.questions_avoided",
         "r.cost.keys_sent",

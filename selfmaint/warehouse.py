@@ -53,6 +53,7 @@ from warehouse.tables import (
     Commit,
     ConflictError,
     Extent,
+    Made,
     Place,
     State,
     Store,
@@ -63,6 +64,7 @@ from warehouse.tables import Program as StoredProgram
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from lookups.spark import Index
     from warehouse.sources.loader import Knowing, Loading
 
 
@@ -98,6 +100,7 @@ class Warehouse:
         self._loaders: dict[str, LoaderSource] = {}
         self._asked: dict[str, Cost] = {}
         self._is_cold = True
+        self._indexes: dict[str, tuple[Made, Index]] = {}
         # Batches come one after the other, also from several threads.
         self._turn = threading.RLock()
         self._lookups = lookups
@@ -402,6 +405,7 @@ class Warehouse:
                 name in self._loaders,
                 self._patience,
                 paying.skipped(name, stored.relations, is_new=not states[name].version),
+                self._take_index(stored),
             )
             for name, stored in self._views.items()
         ]
@@ -434,9 +438,27 @@ class Warehouse:
             # The report goes into the journal with the batch: one commit for both.
             info = {**commit.info, "report": report.as_dict()}
             commits[name] = replace(commit, info=info)
+            self._keep_index(stored, decisions[name].index)
         self._is_cold = False
         self._store.record(last, commits, paying.note(), extended_from=extent.extended_from)
         return last, tuple(reports)
+
+    def _take_index(self, stored: Stored) -> Index:
+        """What is kept of a view's rows, if they are still those.
+
+        A batch takes it, and what it makes of it is kept when its commit is there. So after any
+        error, and after rows have come in another way, there is none, and the view is scanned.
+        """
+        from lookups.spark import MOST_ENTRIES, Index
+
+        made, index = self._indexes.pop(stored.name, (None, None))
+        if index is None or made != stored.table.made:
+            return Index(MOST_ENTRIES // len(self._views))
+        return index
+
+    def _keep_index(self, stored: Stored, index: Index) -> None:
+        if stored.table.made is not None:
+            self._indexes[stored.name] = (stored.table.made, index)
 
     def _require_same(self, batch: Mapping[str, DataFrame], number: int) -> None:
         """Refuse a batch that cannot be the one which was applied under its number.
@@ -551,6 +573,7 @@ class Warehouse:
             files=decision.files,
             rows_read=decision.rows_read,
             rows=decision.rows,
+            indexed=decision.index.size,
             traditional=self._traditional(task, done.counts.asking),
             inserted=done.counts.inserted,
             deleted=done.counts.deleted,

@@ -6,6 +6,7 @@
     bindings   what the batch itself tells a change that missed
     probes     the lookups of a batch
     evidence   one scan of the view that answers every lookup of the batch, with counts
+    indexing   evidence about all keys, kept from batch to batch instead of scanning again
     rounds     subgoal by subgoal, in the order of the reference: verdicts and what they change
     chances    the second chance: the batch, the settled view, and what is left for the source
     misses     what the source is asked, and the view's change put together
@@ -23,16 +24,20 @@ Of `cq` and `lookups` only this package imports pyspark, and only `selfmaint` im
 from lookups.spark.changes import Changes
 from lookups.spark.counts import Counts, Tally
 from lookups.spark.execute import Decided, Maintained, maintain
-from lookups.spark.misses import Answers, Ask
+from lookups.spark.indexing import MOST_ENTRIES, Index
+from lookups.spark.misses import Answers, Ask, Reading
 from lookups.spark.screens import touched
 
 __all__ = [
+    "MOST_ENTRIES",
     "Answers",
     "Ask",
     "Changes",
     "Counts",
     "Decided",
+    "Index",
     "Maintained",
+    "Reading",
     "Tally",
     "maintain",
     "touched",

@@ -233,6 +233,11 @@ class Names:
         """The columns of a view row."""
         return tuple(f"h{i}" for i in range(len(self.head)))
 
+    def equals(self, column: int) -> Sql:
+        """How a column of the view compares: null-safely where it may hold NULL."""
+        term = self.query.head[column]
+        return "=" if isinstance(term, Var) and term in self.query.non_null else "<=>"
+
     def mask(self, values: Mapping[int, Sql]) -> Sql:
         """A struct of a view row with these values in these columns."""
         return _struct((f"h{i}", values.get(i, "NULL"), kind) for i, kind in enumerate(self.head))

@@ -29,7 +29,6 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from cq.syntax import Var
 from lookups.spark.columns import (
     Names,
     Sql,
@@ -157,12 +156,14 @@ def scan(
     rows: DataFrame,
     keys: DataFrame,
     spans: Mapping[int, Range],
+    wanted: Mapping[Family, int],
 ) -> DataFrame:
     """The evidence that the view holds about these keys.
 
     Args:
         rows: the view, as far as `pruned` leaves it.
         keys: distinct `p`, `k`: the number of a pattern and a masked key.
+        spans: of the patterns of the families that are wanted.
     """
     patterns = families.patterns
     for p, span in spans.items():
@@ -172,14 +173,14 @@ def scan(
     rows = rows.selectExpr(*names.row, *columns)
     asked = [
         (family, number, f"m{p}")
-        for family, number in families.numbers.items()
+        for family, number in wanted.items()
         if (p := patterns.index(family.pattern)) in spans
     ]
     rows = rows.where(any_of(f"m{p}" for p in spans))
-    return _counted(names, rows, asked)
+    return counted(names, rows, asked)
 
 
-def _counted(names: Names, rows: DataFrame, asked: Sequence[tuple[Family, int, Sql]]) -> DataFrame:
+def counted(names: Names, rows: DataFrame, asked: Sequence[tuple[Family, int, Sql]]) -> DataFrame:
     """The values that the rows give each family, counted; its mark says which rows give any.
 
     Counted in columns of their own and put into structs afterwards: that is twice as fast.
@@ -194,7 +195,7 @@ def _counted(names: Names, rows: DataFrame, asked: Sequence[tuple[Family, int, S
     rows = rows.selectExpr(
         f"stack({len(asked)}, {', '.join(cells)}) AS ({', '.join(['f', 'm', *columns])})"
     )
-    counted = rows.where("m").groupBy("f", *columns).agg(sf.expr("count(1) AS n"))
+    found = rows.where("m").groupBy("f", *columns).agg(sf.expr("count(1) AS n"))
 
     def of_families(place: Callable[[Family], Sequence[int]]) -> Sql:
         having = {i: [number for family, number, _ in asked if i in place(family)] for i in used}
@@ -203,7 +204,7 @@ def _counted(names: Names, rows: DataFrame, asked: Sequence[tuple[Family, int, S
         )
 
     key, given = (of_families(attrgetter(name)) for name in ("pattern", "gives"))
-    return counted.selectExpr("f", f"{key} AS k", f"{given} AS g", "n")
+    return found.selectExpr("f", f"{key} AS k", f"{given} AS g", "n")
 
 
 def _cells(names: Names, used: Sequence[int], kept: Collection[int]) -> list[Sql]:
@@ -226,43 +227,43 @@ def _joined(
         *(f"k.h{i} AS {name}" for i, name in columns.items()), f"true AS m{number}"
     )
     wanted = sf.broadcast(wanted) if count <= MOST_BROADCAST else wanted.hint("merge")
-    same = all_of(f"h{i} {_equals(names, i)} {name}" for i, name in columns.items())
+    same = all_of(f"h{i} {names.equals(i)} {name}" for i, name in columns.items())
     return rows.join(wanted, sf.expr(same), "left")
 
 
-def _equals(names: Names, column: int) -> str:
-    """How a column of the view compares: null-safely where it may hold NULL."""
-    term = names.query.head[column]
-    return "=" if isinstance(term, Var) and term in names.query.non_null else "<=>"
-
-
-def _entry(names: Names, number: int, pattern: Sequence[int], gives: Sequence[int]) -> Sql:
-    key, given = names.masked(pattern), names.masked(gives)
+def entry(names: Names, number: int, family: Family) -> Sql:
+    """What a row of the view tells a family, as a struct."""
+    key, given = names.masked(family.pattern), names.masked(family.gives)
     return f"named_struct('f', {number}, 'k', {key}, 'g', {given})"
 
 
 def at(
     names: Names,
     families: Families,
-    before: DataFrame,
+    before: DataFrame | None,
     deltas: Sequence[DataFrame],
     wanted: Collection[int],
-) -> DataFrame:
+) -> DataFrame | None:
     """The evidence after the changes `deltas` of the view, for some families: `f`, `k`, `g`.
 
     Args:
-        before: the evidence of the scan.
+        before: the evidence of the scan; None, here as in what is returned: there is none.
         deltas: view rows with `n`, 1 for a row that came and -1 for one that went.
     """
     numbers = sorted(set(wanted))
-    evidence = before.where(is_one_of("f", numbers))
-    if not deltas or not numbers:
-        return evidence.selectExpr("f", "k", "g")
-    structs = [
-        _entry(names, number, families.of(number).pattern, families.of(number).gives)
-        for number in numbers
-    ]
+    evidence = [] if before is None else [before.where(is_one_of("f", numbers))]
+    if not numbers or not (evidence or deltas):
+        return None
+    if not deltas:
+        return evidence[0].selectExpr("f", "k", "g")
+    structs = [entry(names, number, families.of(number)) for number in numbers]
     changed = [exploded(delta, ("n",), structs, "f") for delta in deltas]
-    together = names.together([evidence, *changed])
+    together = names.together([*evidence, *changed])
     counted = together.groupBy("f", "k", "g").agg(sf.expr("sum(n) AS n"))
     return counted.where("n > 0").selectExpr("f", "k", "g")
+
+
+def nothing(names: Names, frame: DataFrame) -> DataFrame:
+    """No evidence, as a frame; `frame` is any other one."""
+    row = names.mask({})
+    return frame.where("false").selectExpr("0 AS f", f"{row} AS k", f"{row} AS g")

@@ -23,6 +23,7 @@ from lookups.spark.columns import (
     Names,
     Sql,
     all_of,
+    balanced,
     exploded,
     if_,
     kinds,
@@ -31,9 +32,10 @@ from lookups.spark.columns import (
 )
 from lookups.spark.counts import Counts, count
 from lookups.spark.evidence import at, pruned, ranges, scan
-from lookups.spark.misses import Answering, Ask, Misses, Reading
+from lookups.spark.indexing import Index, Met, met_by, whole
+from lookups.spark.misses import Answering, Ask, Misses, Reading, Unheeded
 from lookups.spark.parts import LOOKED_UP, OPEN, Changed, Open, open_parts, parts_of
-from lookups.spark.probes import Families, Probes, no_probes, probes_of, skipped_probes
+from lookups.spark.probes import Families, Family, Probes, no_probes, probes_of, skipped_probes
 from lookups.spark.rounds import (
     can_be_stuck,
     decided,
@@ -66,6 +68,10 @@ class Decided:
     frame: DataFrame
 
 
+NO_INDEX = Index()
+UNHEEDED = Unheeded()
+
+
 @dataclass(frozen=True)
 class Maintained:
     """What a batch does to a view.
@@ -76,6 +82,8 @@ class Maintained:
         decided: the verdicts, one frame per changed subgoal.
         asks: what the source was asked.
         seconds: what looking into the view took.
+        index: that of the view after the batch.
+        met: what was scanned for, and not found in the index before the batch.
     """
 
     inserts: DataFrame
@@ -84,10 +92,8 @@ class Maintained:
     decided: tuple[Decided, ...]
     asks: tuple[Ask, ...]
     seconds: float = 0.0
-
-
-def _unheeded(scanned: DataFrame) -> None:
-    pass
+    index: Index = NO_INDEX
+    met: Mapping[Family, Met] = field(default_factory=dict)
 
 
 MOST_SMALL = 20_000
@@ -102,7 +108,8 @@ def maintain(
     *,
     by_slices: bool = False,
     skipped: Collection[str] = (),
-    reading: Reading = _unheeded,
+    reading: Reading = UNHEEDED,
+    index: Index = NO_INDEX,
 ) -> Maintained:
     """Bring a view from its state before a batch to the state after it.
 
@@ -114,14 +121,16 @@ def maintain(
             complete is then asked for as a missed deletion is: the slice of the view that shows
             its values.
         skipped: relations whose insertions are not looked up, as in `lookups.settle.settle`.
-        reading: told what is about to be read, if the view is looked into at all.
+        reading: told if and when the view is read.
+        index: of these rows of the view.
     """
     used = {atom.predicate for atom in query.atoms}
     mine = {name: found for name, found in changes.items() if name in used}
     size = sum(found.inserts + found.deletes for found in mine.values())
-    run = _Run(query, view, mine, answer, size <= MOST_SMALL, by_slices, skipped, reading)
+    run = _Run(query, view, mine, answer, size <= MOST_SMALL, by_slices, skipped, reading, index)
     if not run.order:
-        return Maintained(view.limit(0), view.limit(0), Counts((), 0, {}, {}, 0, 0), (), ())
+        nothing, counts = view.limit(0), Counts((), 0, {}, {}, 0, 0)
+        return Maintained(nothing, nothing, counts, (), (), index=index)
     run.prepare()
     started = time.monotonic()
     run.look_up()
@@ -143,8 +152,10 @@ class _Run:
     by_slices: bool
     skipped: Collection[str]
     reading: Reading
+    index: Index
     seconds: float = 0.0
-    families: Families = field(default_factory=Families)
+    met: dict[Family, Met] = field(default_factory=dict)
+    is_index_used: bool = False
     parts: dict[int, Changed] = field(default_factory=dict)
     left: dict[int, tuple[tuple[Case, Piece], ...]] = field(default_factory=dict)
     verdicts: dict[int, DataFrame] = field(default_factory=dict)
@@ -154,6 +165,9 @@ class _Run:
         assert self.query.head, "a view without columns has no table"
         self.rows = {name: rows_of(found) for name, found in self.changes.items()}
         self.order = tuple(i for i in self.query.order if self.relation(i) in self.rows)
+        self.still = tuple(i for i in self.query.order if i not in self.order)
+        self.families = Families(dict(self.index.numbers))
+        self.evidence: DataFrame | None = None
 
     def relation(self, subgoal: int) -> str:
         return self.query.atoms[subgoal].predicate
@@ -174,11 +188,13 @@ class _Run:
         names = self.names
         rows = {name: names.gathered(frame) for name, frame in self.rows.items()}
         bound: dict[int, tuple[Resolution, ...]] = {}
+        possible = Families()  # they are numbered when it is known which lookups are made
         for subgoal in self.order:
             kinds = Kinds.of(self.changes[self.relation(subgoal)])
             may_be = Open.maybe(kinds)
-            # Numbers of families are given when it is known which lookups are made.
-            insert, delete = self.probes(subgoal, kinds, may_be, Families())
+            insert, delete = self.probes(subgoal, kinds, may_be, possible)
+            if not possible.used().keys() <= self.index.numbers.keys():
+                self.reading.is_likely()
             bound[subgoal] = resolutions(self.query, subgoal, rows) if kinds.inserts else ()
             frame = parts_of(names, rows, subgoal, kinds, insert, delete, bound[subgoal])
             self.parts[subgoal] = Changed(subgoal, kinds, insert, delete, names.kept(frame), may_be)
@@ -215,45 +231,75 @@ class _Run:
         """The lookups of insertions and of deletions, as far as there are any to make."""
         names = self.names
         insert, delete = (self.step(subgoal, action, kinds) for action in ACTIONS)
-        of_step = skipped_probes if self.is_skipped(insert) else probes_of
-        return (
-            of_step(names, families, insert, by_slices=self.by_slices)
-            if found.inserts
-            else no_probes(names, insert),
-            probes_of(names, families, delete, by_slices=self.by_slices)
-            if found.deletes or found.waiting
-            else no_probes(names, delete),
-        )
+        is_told = {insert: found.inserts, delete: found.deletes or found.waiting}
+
+        def of(step: Step) -> Probes:
+            if not is_told[step]:
+                return no_probes(names, step)
+            if self.is_skipped(step):
+                return skipped_probes(names, families, step, by_slices=self.by_slices)
+            return probes_of(names, families, step, self.still, by_slices=self.by_slices)
+
+        return of(insert), of(delete)
 
     def step(self, subgoal: int, action: Action, kinds: Kinds) -> Step:
         step = emit_step(self.query, subgoal, action)
         # The lookup for rows with NULL in their key, if there are any.
         return replace(step, nameless=None) if kinds.are_named else step
 
-    def is_skipped(self, insert: Step) -> bool:
-        return self.relation(insert.subgoal) in self.skipped and insert.can_be_skipped
+    def is_skipped(self, step: Step) -> bool:
+        return self.relation(step.subgoal) in self.skipped and step.can_be_skipped
 
     def look_up(self) -> None:
+        """Find out what the view shows of the batch's keys; None where it shows nothing at all."""
         names = self.names
         asked = [frame for i in self.order if (frame := self.keys(i)) is not None]
-        keys = names.kept(names.together(asked).distinct()) if asked else None
-        spans = {} if keys is None else ranges(names, self.families, keys)
-        if keys is None or not spans:
-            self.evidence = self.no_evidence()
+        if not asked:
             return
-        rows = pruned(names, numbered(self.view, "h"), spans)
-        scanned = scan(names, self.families, rows, keys, spans)
-        self.reading(scanned)
-        found = names.kept(scanned)
-        count = found.count()
+        self.build()
+        known = {f: n for f, n in self.families.used().items() if f in self.index.numbers}
+        others = {f: n for f, n in self.families.used().items() if f not in known}
+        self.is_index_used = bool(known)
+        keys = names.together(asked)
+        if not others:
+            # No job: an index never has too much for a small batch to meet.
+            found = self.index.about(names, self.families, keys, known.values())
+            self.evidence = names.gathered(found)
+            return
+        keys = names.kept(keys.distinct())
+        frames = [self.index.about(names, self.families, keys, known.values())] if known else []
+        if (scanned := self.scanned(keys, others)) is not None:
+            frames.append(scanned)
+        if not frames:
+            return
+        found = names.kept(balanced(DataFrame.unionByName, frames))
+        met = met_by(found)
+        self.met = {family: met.get(number, Met(0, 0)) for family, number in others.items()}
+        count = sum(each.entries for each in met.values())
         names.meet(count)
-        # Where it meets none, Spark leaves the joins with them out.
-        self.evidence = names.gathered(found) if count else self.no_evidence()
+        if count:
+            self.evidence = names.gathered(found)
 
-    def no_evidence(self) -> DataFrame:
-        nothing = self.parts[self.order[0]].frame.where("false")
-        row = self.names.mask({})
-        return nothing.selectExpr("0 AS f", f"{row} AS k", f"{row} AS g", "0L AS n")
+    def build(self) -> None:
+        """Add to the index what is due."""
+        if due := self.index.due(self.families):
+            built = whole(self.names, self.view, due)
+            self.reading.begins(built)
+            self.index = self.index.extended(self.names, built, due)
+
+    def scanned(self, keys: DataFrame, wanted: Mapping[Family, int]) -> DataFrame | None:
+        """One scan of the view, for what the index does not hold; None if it cannot find any."""
+        names, patterns = self.names, {family.pattern for family in wanted}
+        spans = {
+            p: span
+            for p, span in ranges(names, self.families, keys).items()
+            if self.families.patterns[p] in patterns
+        }
+        if not spans:
+            return None
+        rows = pruned(names, numbered(self.view, "h"), spans)
+        found = scan(names, self.families, rows, keys, spans, wanted)
+        return found if self.reading.begins(found) else None
 
     def keys(self, subgoal: int) -> DataFrame | None:
         """Every key that a change of this subgoal may be looked up by; None without a lookup."""
@@ -283,7 +329,7 @@ class _Run:
 
     # Round by round
 
-    def now(self, wanted: set[int]) -> DataFrame:
+    def now(self, wanted: set[int]) -> DataFrame | None:
         return at(self.names, self.families, self.evidence, self.deltas, wanted)
 
     def work_through(self, subgoal: int) -> None:
@@ -303,6 +349,8 @@ class _Run:
             gone = removed_rows(names, frame, changed.delete, evidence, "true")
         if changed.open.inserts and not changed.insert.is_skipped:
             come = new_rows(names, frame, changed.insert, evidence)
+            if more := changed.insert.single_answers:
+                self.verdicts[subgoal] = frame.drop(*more)
         if shows_updates(changed):  # then no insertion is maintained by itself
             come = updated_rows(names, frame, changed, evidence)
         self.change(gone, come)
@@ -351,17 +399,20 @@ class _Run:
             counts = count(names, self.verdicts, result, counts)
         if names.is_small and max(counts.inserted, counts.deleted) >= MOST_ROWS:
             raise OverflowError(f"a batch of {MOST_SMALL:,} changes changes {MOST_ROWS:,} rows")
-        own = [
-            sf.col(name).alias(column)
-            for name, column in zip(names.row, self.view.columns, strict=True)
-        ]
+        inserts, deletes = (
+            result.where(side).selectExpr(*names.row).toDF(*self.view.columns)
+            for side in ("n > 0", "n < 0")
+        )
+        changes = counts.inserted + counts.deleted
         return Maintained(
-            inserts=result.where("n > 0").select(*own),
-            deletes=result.where("n < 0").select(*own),
+            inserts=inserts,
+            deletes=deletes,
             counts=counts,
             decided=tuple(self.decided(subgoal) for subgoal in self.order),
             asks=tuple(misses.asks),
             seconds=self.seconds,
+            index=self.index.after(names, result, changes, is_used=self.is_index_used),
+            met=self.met,
         )
 
     def moved(self) -> DataFrame:

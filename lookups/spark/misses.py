@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -30,7 +30,7 @@ from lookups.spark.columns import (
     with_changed,
     with_columns,
 )
-from lookups.spark.evidence import MOST_BROADCAST, at
+from lookups.spark.evidence import MOST_BROADCAST, at, nothing
 from lookups.spark.parts import Changed
 from lookups.spark.probes import Families, Probes
 from lookups.spark.rounds import MISS, SELF_MAINTAINED, UNAFFECTED
@@ -58,9 +58,28 @@ class Ask:
     keys: int
 
 
-Reading: TypeAlias = Callable[[DataFrame], None]
-"""Told what a batch reads of the view. Its plan is about to run: to ask it for its files costs next
-to nothing, where another frame would have Delta choose the files once more."""
+class Reading(Protocol):
+    """Who is told what a batch reads of the view."""
+
+    def is_likely(self) -> None:
+        """The batch will probably read the view: now is the time to prepare for it."""
+
+    def begins(self, scanned: DataFrame) -> bool:
+        """This is about to be read; whether there may be anything to read.
+
+        Its plan is about to run: to ask it for its files costs next to nothing, where another frame
+        would have Delta choose the files once more.
+        """
+
+
+class Unheeded:
+    """Nobody is told."""
+
+    def is_likely(self) -> None:
+        pass
+
+    def begins(self, scanned: DataFrame) -> bool:
+        return True
 
 
 class Answers(NamedTuple):
@@ -87,7 +106,7 @@ class Misses:
         pieces: what missed insertions may need.
         left: subgoal to what a missed insertion of it needs, and when.
         parts: subgoal to its changes, in the order of the rounds.
-        evidence, deltas: the view before the batch, and what the rounds did to it.
+        evidence, deltas: the view before the batch, if it shows anything, and what the rounds did.
         verdicts: subgoal to its decided parts. A second chance that helps is noted here.
         view, answer, by_slices, reading: as for `maintain`.
     """
@@ -97,7 +116,7 @@ class Misses:
     pieces: Sequence[Piece]
     left: Mapping[int, Sequence[tuple[Case, Piece]]]
     parts: Mapping[int, Changed]
-    evidence: DataFrame
+    evidence: DataFrame | None
     deltas: Sequence[DataFrame]
     verdicts: dict[int, DataFrame]
     view: DataFrame
@@ -120,7 +139,10 @@ class Misses:
         whole = [self.parts[i].insert for i in sliced] + [self.parts[i].delete for i in deleting]
         wanted |= {n for probes in whole if (n := probes.all_rows) is not None}
         settled = at(self.names, self.families, self.evidence, self.deltas, wanted)
-        evidence = self.names.kept(settled)
+        if settled is None:
+            evidence = nothing(self.names, next(iter(changes.values())))
+        else:
+            evidence = self.names.kept(settled)
         new = self.complete_insertions(inserting, changes, evidence)
         replaced, slices = self.replace_slices(sliced, deleting, evidence)
         is_hidden = not self.by_slices and any(self.parts[i].insert.is_hidden for i in inserting)
@@ -142,7 +164,7 @@ class Misses:
         wanted = sf.broadcast(wanted) if count <= MOST_BROADCAST else wanted.hint("merge")
         same = all_of(f"h{i} <=> k{i}" for i in range(len(names.head)))
         found = numbered(self.view, "h").join(wanted, sf.expr(same), "left_semi")
-        self.reading(found)
+        self.reading.begins(found)
         return [names.kept(found)]
 
     def complete_insertions(
@@ -297,14 +319,15 @@ class Misses:
         """
         names = self.names
         whole = [n for f, n in self.families.numbers.items() if len(f.gives) == len(names.head)]
-        there = self.evidence.where(any_of(f"f = {n}" for n in whole))
         marked = [
             *(self.mark(frame, "moved", "n") for frame in self.deltas),
             *(self.mark(frame, "replaced", "1") for frame in replaced),
             *(self.mark(frame, "new", "1") for frame in new),
-            self.mark(there.selectExpr(*names.unmasked("g")), "there", "1"),
             *(self.mark(frame, "there", "1") for frame in looked_for),
         ]
+        if self.evidence is not None:
+            shown = self.evidence.where(any_of(f"f = {n}" for n in whole))
+            marked.append(self.mark(shown.selectExpr(*names.unmasked("g")), "there", "1"))
         figures = ["sum(moved) AS moved"]
         figures += [f"max({mark}) > 0 AS {mark}" for mark in ("replaced", "new", "there")]
         known = self.names.together(marked).groupBy(*names.row).agg(*map(sf.expr, figures))

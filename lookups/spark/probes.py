@@ -6,9 +6,10 @@ lookup of a plan belongs to one; its key is a masked row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from cq.dependencies import determined
 from cq.syntax import Var
 from lookups.plan import (
     DELETIONS,
@@ -34,20 +35,26 @@ class Family:
 
 @dataclass(slots=True)
 class Families:
-    """Every family of a batch, numbered in the order of first use."""
+    """Every family of a batch, numbered in the order of first use, after those of an index."""
 
     numbers: dict[Family, int] = field(default_factory=dict)
+    _used: set[Family] = field(default_factory=set)
 
     def number(self, pattern: Iterable[int], gives: Iterable[int] = ()) -> int:
         family = Family(tuple(sorted(set(pattern))), tuple(sorted(set(gives))))
-        return self.numbers.setdefault(family, len(self.numbers))
+        self._used.add(family)
+        return self.numbers.setdefault(family, max(self.numbers.values(), default=-1) + 1)
+
+    def used(self) -> dict[Family, int]:
+        """Those that lookups of the batch belong to."""
+        return {family: n for family, n in self.numbers.items() if family in self._used}
 
     @property
     def patterns(self) -> tuple[tuple[int, ...], ...]:
         return tuple(dict.fromkeys(family.pattern for family in self.numbers))
 
     def of(self, number: int) -> Family:
-        return list(self.numbers)[number]
+        return next(family for family, n in self.numbers.items() if n == number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,8 @@ class Probes:
             that can be, and for an insertion that shows nothing: every row would be one of them.
         has_rows: which changes may have such rows.
         giving: need to family, for needs whose answers make the new rows.
+        single: those of them whose lookup has one answer at most: declared keys say so, of
+            relations that the batch leaves alone.
         is_skipped: the step is an insertion whose lookups are not made: it misses.
     """
 
@@ -110,8 +119,29 @@ class Probes:
     shown: Lookup
     all_rows: int | None
     giving: dict[int, int]
+    single: frozenset[int] = frozenset()
     has_rows: Sql = "true"
     is_skipped: bool = False
+
+    @property
+    def others(self) -> list[tuple[int, Question]]:
+        """The lookups that may find several values, or none that is wanted, with their numbers."""
+        return [(n, q) for n, q in enumerate(self.questions) if q.need not in self.single]
+
+    def lookup(self, need: int) -> Lookup:
+        """The lookup whose answers make the new rows."""
+        assert self.step.vsm is not None
+        return self.step.vsm.needs[need].alternatives[0].lookup
+
+    def given(self, need: int) -> dict[int, str]:
+        """For a need with one answer at most: the columns of the view to those that hold it."""
+        assert self.step.vsm is not None
+        return {i: f"g{need}_{i}" for i in self.step.vsm.needs[need].gives}
+
+    @property
+    def single_answers(self) -> list[str]:
+        """The columns that hold the answers of all these needs."""
+        return [name for need in sorted(self.single) for name in self.given(need).values()]
 
     @property
     def is_hidden(self) -> bool:
@@ -119,10 +149,13 @@ class Probes:
         return not self.shown.columns
 
 
-def probes_of(names: Names, families: Families, step: Step, *, by_slices: bool) -> Probes:
+def probes_of(
+    names: Names, families: Families, step: Step, still: Collection[int], *, by_slices: bool
+) -> Probes:
     """The lookups of `step`.
 
     Args:
+        still: the subgoals whose relations the batch leaves alone.
         by_slices: an insertion that misses may be asked for as a slice.
     """
     everything = range(len(names.head))
@@ -169,7 +202,22 @@ def probes_of(names: Names, families: Families, step: Step, *, by_slices: bool) 
     is_doubtful = step.rule in DOUBTFUL and bool(shown.columns)
     if step.rule in DELETIONS or is_doubtful or may_be_slice:
         all_rows = families.number(shown.columns, everything)
-    return Probes(step, tuple(questions), tuple(guards), shown, all_rows, giving)
+    single = frozenset(
+        n for n, number in giving.items() if _is_single(names, families.of(number), still)
+    )
+    return Probes(step, tuple(questions), tuple(guards), shown, all_rows, giving, single)
+
+
+def _is_single(names: Names, family: Family, still: Collection[int]) -> bool:
+    """Whether the rows that match a key all give one value, also while a batch is worked through.
+
+    A relation that changes may break its keys on the way: a row comes before another one goes.
+    """
+    if not family.pattern:
+        return False  # not a join that Spark has a good way for
+    known = [var for var, column in names.query.columns.items() if column in family.pattern]
+    given = [var for var, column in names.query.columns.items() if column in family.gives]
+    return determined(names.query, known, still).issuperset(given)
 
 
 DOUBTFUL = (Rule.INSERT_HIDDEN, Rule.INSERT_NEVER)
@@ -188,7 +236,7 @@ def skipped_probes(names: Names, families: Families, step: Step, *, by_slices: b
     if (is_doubtful or step.nameless is not None) and (by_slices or shown.columns):
         all_rows = families.number(shown.columns, range(len(names.head)))
         has_rows = "true" if is_doubtful else has_null(step.key)
-    return Probes(step, (), (), shown, all_rows, {}, has_rows, is_skipped=True)
+    return Probes(step, (), (), shown, all_rows, {}, has_rows=has_rows, is_skipped=True)
 
 
 def no_probes(names: Names, step: Step) -> Probes:
@@ -291,9 +339,9 @@ def meeting(names: Names, probes: Probes) -> Sql:
 
 
 def probe_structs(names: Names, probes: Probes) -> list[Sql]:
-    """One struct per lookup of a change: its bit, family, key, and what it must differ from."""
+    """One struct per lookup, of those of `others`: bit, family, key, what it must differ from."""
     structs = []
-    for number, question in enumerate(probes.questions):
+    for number, question in probes.others:
         word, bit = divmod(number, BITS)
         contradiction = question.contradiction
         differs = contradiction.differs if contradiction is not None else ()

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from cq.roles import join_columns
-from lookups.plan import Child, Found, Rule
+from lookups.plan import ACTIONS, Action, Cell, Child, Found, Rule
 from lookups.spark.columns import (
     Names,
     Sql,
@@ -63,28 +63,71 @@ def families_of(changed: Changed) -> set[int]:
 
 
 def looked_up(
-    names: Names, frame: DataFrame, changed: Changed, evidence: DataFrame, which: Sql
+    names: Names,
+    frame: DataFrame,
+    changed: Changed,
+    evidence: DataFrame | None,
+    which: Sql,
+    actions: Sequence[Action] = ACTIONS,
 ) -> DataFrame:
-    """The parts with what their lookups found; `which` says of which parts lookups are made."""
-    probes = [
-        exploded(
-            frame.where(f"{which} AND {action}"), ("id",), probe_structs(names, of_action), "bit"
-        )
-        for action, of_action in (("insert", changed.insert), ("NOT insert", changed.delete))
-        if of_action.questions
-    ]
+    """The parts with what their lookups found; `which` says of which parts lookups are made.
+
+    What a lookup with a single answer found comes along, as `Probes.given` names it: the new rows
+    are made of it.
+    """
     size = max(words(changed.insert), words(changed.delete))
     columns = [f"found{word}" for word in range(size)]
-    if not probes:
+    if evidence is None:
         return with_columns(frame, dict.fromkeys(columns, "0L"))
-    rows = names.joined_on(names.together(probes), _told(evidence, changed), ("f", "k"))
-    rows = rows.where("NOT differs OR NOT (g <=> w)")
-    bits = [
-        sf.expr(f"bit_or({if_(f'word = {word}', 'bit', '0L')})").alias(name)
-        for word, name in enumerate(columns)
+    steps = {"insert": ("insert", changed.insert), "delete": ("NOT insert", changed.delete)}
+    chosen = [steps[action] for action in actions]
+    single = sorted(changed.insert.single) if "insert" in actions else []
+    for joins, need in enumerate(single, 1):
+        frame = _answered(names, frame, changed.insert, need, evidence, which)
+        frame = names.kept_now_and_then(frame, joins)
+    probes = [
+        exploded(frame.where(f"{which} AND {is_action}"), ("id",), structs, "bit")
+        for is_action, of_action in chosen
+        if (structs := probe_structs(names, of_action))
     ]
-    frame = names.joined_on(frame, rows.groupBy("id").agg(*bits), ("id",), "left")
-    return with_changed(frame, {name: f"coalesce({name}, 0L)" for name in columns})
+    if probes:
+        rows = names.joined_on(names.together(probes), _told(evidence, changed), ("f", "k"))
+        rows = rows.where("NOT differs OR NOT (g <=> w)")
+        found = [
+            sf.expr(f"bit_or({if_(f'word = {word}', 'bit', '0L')})").alias(name)
+            for word, name in enumerate(columns)
+        ]
+        frame = names.joined_on(frame, rows.groupBy("id").agg(*found), ("id",), "left")
+    met = as_words(
+        [
+            certain(f"met{question.need}") if question.need in single else "false"
+            for question in changed.insert.questions
+        ],
+        size,
+    )
+    if not probes:
+        return with_columns(frame, dict(zip(columns, met, strict=True)))
+    values = zip(columns, met, strict=True)
+    return with_changed(frame, {name: f"coalesce({name}, 0L) | ({bits})" for name, bits in values})
+
+
+def _answered(
+    names: Names, frame: DataFrame, insert: Probes, need: int, evidence: DataFrame, which: Sql
+) -> DataFrame:
+    """The parts with the answer of a need that has one at most, and whether it has."""
+    lookup = insert.lookup(need)
+    gives = insert.given(need)
+    answers = evidence.where(f"f = {insert.giving[need]}").selectExpr(
+        *(f"k.h{i} AS a{i}" for i in lookup.columns),
+        *(f"g.h{i} AS {name}" for i, name in gives.items()),
+        f"true AS met{need}",
+    )
+    same = (
+        f"CAST({names.given(ref)} AS {names.head[i]}) {names.equals(i)} a{i}"
+        for i, ref in lookup.pattern
+    )
+    frame = names.joined(frame, answers, all_of([f"insert AND {which}", *same]))
+    return frame.drop(*(f"a{i}" for i in lookup.columns))
 
 
 def _told(evidence: DataFrame, changed: Changed) -> DataFrame:
@@ -94,7 +137,7 @@ def _told(evidence: DataFrame, changed: Changed) -> DataFrame:
     A value that contradicts is the only one of its key: that is a key of the row that it shows.
     """
     steps = (changed.insert, changed.delete)
-    questions = [question for probes in steps for question in probes.questions]
+    questions = [question for probes in steps for _, question in probes.others]
     if not {q.family for q in questions} & {n for probes in steps for n in probes.giving.values()}:
         return evidence  # no key of these gives more than one value
     compared = {question.family for question in questions if question.contradiction is not None}
@@ -192,9 +235,11 @@ def _deletion_kind(probes: Probes) -> Sql:
 
 
 def removed_rows(
-    names: Names, frame: DataFrame, probes: Probes, evidence: DataFrame, which: Sql
-) -> DataFrame:
-    """The view rows that deletions take away."""
+    names: Names, frame: DataFrame, probes: Probes, evidence: DataFrame | None, which: Sql
+) -> DataFrame | None:
+    """The view rows that deletions take away; None where there is nothing to take."""
+    if evidence is None:
+        return None
     deletions = frame.where(f"NOT insert AND kind = {SELF_MAINTAINED} AND {which}")
     keys = deletions.selectExpr(f"{names.key(probes.shown)} AS k")
     rows = evidence.where(f"f = {probes.all_rows}").selectExpr("k", "g")
@@ -202,40 +247,48 @@ def removed_rows(
 
 
 def new_rows(
-    names: Names, frame: DataFrame, probes: Probes, evidence: DataFrame
+    names: Names, frame: DataFrame, probes: Probes, evidence: DataFrame | None
 ) -> DataFrame | None:
     """The view rows that self-maintained insertions add; None where no insertion ever is."""
     step = probes.step
-    if step.vsm is None or step.rows is None:
+    if step.vsm is None or step.rows is None or (step.vsm.needs and evidence is None):
         return None
     rows = frame.where(f"insert AND kind = {SELF_MAINTAINED}")
-    lookups = {need: step.vsm.needs[need].alternatives[0].lookup for need in probes.giving}
+    several = {need: family for need, family in probes.giving.items() if need not in probes.single}
     own = [cell for cell in step.rows.cells if not isinstance(cell, Found)]
     # Insertions that look the same give the same rows. With each of them once there are never more
     # rows on the way than there are new ones.
     rows = rows.selectExpr(
-        *(f"{names.key(lookup)} AS wanted{need}" for need, lookup in lookups.items()),
+        *(f"{names.key(probes.lookup(need))} AS wanted{need}" for need in several),
+        *probes.single_answers,
         *dict.fromkeys(map(names.given, own)),
     )
-    rows = rows.distinct() if names.is_small and lookups else rows
-    for joins, (need, family) in enumerate(probes.giving.items(), 1):
+    rows = rows.distinct() if names.is_small and several else rows
+    for joins, (need, family) in enumerate(several.items(), 1):
+        assert evidence is not None
         answers = evidence.where(f"f = {family}").selectExpr("k AS answered", f"g AS g{need}")
         rows = names.joined(rows, answers, f"wanted{need} = answered", "inner")
         rows = names.kept_now_and_then(rows.drop(f"wanted{need}", "answered"), joins)
-    cells = [
-        f"g{cell.need}.h{cell.column}" if isinstance(cell, Found) else names.given(cell)
-        for cell in step.rows.cells
-    ]
-    return _with_cells(names, rows, cells)
+
+    def value(cell: Cell) -> Sql:
+        if not isinstance(cell, Found):
+            return names.given(cell)
+        if cell.need in probes.single:
+            return probes.given(cell.need)[cell.column]
+        return f"g{cell.need}.h{cell.column}"
+
+    return _with_cells(names, rows, list(map(value, step.rows.cells)))
 
 
 def updated_rows(
-    names: Names, frame: DataFrame, changed: Changed, evidence: DataFrame
-) -> DataFrame:
-    """The view rows that insertions add which deletions have told about.
+    names: Names, frame: DataFrame, changed: Changed, evidence: DataFrame | None
+) -> DataFrame | None:
+    """The view rows that insertions add which deletions have told about; None if there are none.
 
     They are the rows that the deletion removes, with the inserted row's values for its own.
     """
+    if evidence is None:
+        return None
     own = own_cells(names.query, changed.subgoal)
     rows = frame.where(f"insert AND kind = {SELF_MAINTAINED} AND rule = '{Because.UPDATE}'")
     rows = rows.selectExpr("old", *(f"c{i}" for i in dict.fromkeys(own.values())))
@@ -338,13 +391,13 @@ def taken_by_now(names: Names, frame: DataFrame, changed: Changed) -> DataFrame:
 
 
 def decided_at_last(
-    names: Names, frame: DataFrame, changed: Changed, evidence: DataFrame
+    names: Names, frame: DataFrame, changed: Changed, evidence: DataFrame | None
 ) -> DataFrame:
     """The verdicts on the waiting deletions; `late` says which they are."""
     delete = changed.delete
     was = {name: f"was_{name}" for name in frame.columns if name.startswith("found")}
     frame = with_columns(frame, {"late": "kind IS NULL"}).withColumnsRenamed(was)
-    frame = looked_up(names, frame, changed, evidence, "late AND stuck")
+    frame = looked_up(names, frame, changed, evidence, "late AND stuck", ("delete",))
     frame = with_changed(frame, {name: if_("late", name, old) for name, old in was.items()})
     kind = if_("late", if_("stuck", _deletion_kind(delete), str(UNAFFECTED)), "kind")
     columns = {

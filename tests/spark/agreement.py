@@ -6,6 +6,7 @@ beside each other, in threads on the one session.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,10 +16,15 @@ import pytest
 import lookups.spark.columns
 import lookups.spark.evidence
 import lookups.spark.execute
+import lookups.spark.indexing
 import lookups.spark.probes
 from lookups.evaluate import evaluate
+from lookups.spark import Index, Maintained
+from lookups.spark.columns import Names, kinds
+from lookups.spark.indexing import whole
 from tests.spark.worlds import (
     Scenario,
+    back,
     counted,
     halves,
     reference,
@@ -26,6 +32,7 @@ from tests.spark.worlds import (
     said_by_reference,
     said_on_spark,
     verdicts,
+    view_of,
 )
 
 if TYPE_CHECKING:
@@ -57,14 +64,19 @@ def low_limit_of_answers() -> Iterator[None]:
         yield
 
 
-def check(scenario: Scenario, spark: SparkSession, skipped: Collection[str] = ()) -> None:
+def check(
+    scenario: Scenario,
+    spark: SparkSession,
+    skipped: Collection[str] = (),
+    index: Index | None = None,
+) -> Maintained:
     """Rows, questions, verdicts and reasons are those of the reference, and of recomputation."""
     query = scenario.query
     before, after = (evaluate(query, state) for state in (scenario.before, scenario.after))
     expected = reference(scenario, skipped)
     assert expected.rows == after, scenario.text
 
-    found, source = run(spark, scenario, skipped=skipped)
+    found, source = run(spark, scenario, skipped=skipped, index=index)
     inserts = [tuple(row) for row in found.inserts.collect()]
     deletes = [tuple(row) for row in found.deletes.collect()]
     assert sorted(inserts, key=repr) == sorted(after - before, key=repr), scenario.text
@@ -81,6 +93,7 @@ def check(scenario: Scenario, spark: SparkSession, skipped: Collection[str] = ()
     used = [d for d in expected.decisions if query.occurrences(d.relation)]
     assert kinds == {(d.relation, d.action, d.row): d.kind for d in used}, scenario.text
     assert found.counts == counted(query, parts, (len(inserts), len(deletes))), scenario.text
+    return found
 
 
 def check_halves(scenario: Scenario, spark: SparkSession) -> None:
@@ -94,6 +107,51 @@ def check_skipped(scenario: Scenario, spark: SparkSession) -> None:
     changed = sorted({relation for relation, _, _ in scenario.changes})
     for skipped in {tuple(changed[::2]), tuple(changed)}:
         check(scenario, spark, skipped=skipped)
+
+
+def check_indexed(scenario: Scenario, spark: SparkSession) -> None:
+    """A batch, the one that undoes it, and both again, by what is kept from one to the next.
+
+    The first one scans the view, and everything that it looks for is then worth an index. The
+    second one builds it, the others only add to it.
+    """
+    index, is_worth_one = Index(), False
+    for turn in (scenario, back(scenario)) * 2:
+        found = check(turn, spark, index=index)
+        is_worth_one = is_worth_one or any(met.entries for met in found.met.values())
+        index = found.index.noting(found.met, 1, 0)
+        check_index(turn, spark, index)
+    assert bool(index.numbers) == is_worth_one
+
+
+def check_index(scenario: Scenario, spark: SparkSession, index: Index) -> None:
+    """It holds what the view shows after the batch."""
+    if index.frame is None:
+        return
+    query = scenario.query
+    view = view_of(spark, query, scenario.after)
+    names = Names(query, kinds(view.schema), {}, is_small=True)
+    held = index.frame if index.later is None else index.frame.unionByName(index.later)
+    held = held.groupBy("f", "k", "g").agg({"n": "sum"}).where("`sum(n)` != 0")
+    shown = whole(names, view, index.numbers)
+    assert index.size >= held.count()
+    assert Counter(held.collect()) == Counter(shown.collect()), scenario.text
+
+
+@contextmanager
+def all_worth_an_index() -> Iterator[None]:
+    """Whatever a batch looks for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookups.spark.indexing, "LEAST_ALIKE", 0)
+        yield
+
+
+@contextmanager
+def short_memory() -> Iterator[None]:
+    """What a batch adds to an index is put together with the rest at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookups.spark.indexing, "MOST_LATER", -(10**6))
+        yield
 
 
 def check_slices(scenario: Scenario, spark: SparkSession) -> int:

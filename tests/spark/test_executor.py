@@ -30,12 +30,15 @@ from property_tests.strategies import BATCH_FLAVOURS, Flavour
 from tests.spark.agreement import (
     COUNT,
     THREADS,
+    all_worth_an_index,
     check,
     check_halves,
+    check_indexed,
     check_skipped,
     check_slices,
     low_limit_of_answers,
     low_limits,
+    short_memory,
 )
 from tests.spark.worlds import VALUES, Scenario, changes_of, packed, run, single
 
@@ -220,6 +223,24 @@ BY_HAND: Mapping[str, Scenario] = {
         {"p": [(1, 7, 0), (2, 9, 0)], "c": [(1, 1, 100), (2, 2, 200)]},
         deletes={"p": [(1, 7, 0), (2, 9, 0)], "c": [(1, 1, 100)]},
         inserts={"p": [(2, 7, 1)]},
+    ),
+    "a key that two rows share on the way": scenario(
+        """
+        .decl p(a: long, b: long, x: long) key(b) key(a)
+        .decl c(k: long, a: long, z: long) key(k) key(a) references p(a)
+        .decl e(m: long, b: long) key(m)
+        .decl f(m: long, y: long) key(m)
+        v(M, A, B, Y, Z) :- p(A, B, X), c(K, A, Z), e(M, B), f(M, Y).
+        """,
+        {
+            "p": [(1, 7, 0), (2, 9, 0)],
+            "c": [(1, 1, 100), (2, 2, 200)],
+            "e": [(1, 7), (2, 9)],
+            "f": [(1, 3), (2, 4), (5, 6)],
+        },
+        # Until 1 is gone 7 stands for 1 and for 2. Of 6 nothing is shown.
+        deletes={"p": [(1, 7, 0), (2, 9, 0)], "c": [(1, 1, 100)]},
+        inserts={"p": [(2, 7, 1)], "e": [(5, 7), (6, 7)]},
     ),
     "a key is gone as soon as one child is": scenario(
         """
@@ -493,6 +514,45 @@ class TestSmallBatches:
 
     @named({name: partial(check_skipped, BY_HAND[name]) for name in SKIPPED_BY_HAND})
     def test_skipped_by_hand(self, outcome: Future[None]) -> None:
+        outcome.result()
+
+
+@pytest.fixture(scope="class")
+def _all_worth_an_index() -> Iterator[None]:
+    with all_worth_an_index():
+        yield
+
+
+INDEXED = {
+    "pure": (2,),
+    "exposed nulls": (10,),
+    "keys": (13,),
+    "foreign keys": (6,),
+    "everything": (2,),
+}
+
+
+@pytest.mark.usefixtures("_all_worth_an_index")
+class TestIndexes:
+    """What is kept of the view from batch to batch says what a scan says."""
+
+    @named(programs(check_indexed, INDEXED))
+    def test_packed(self, outcome: Future[None]) -> None:
+        outcome.result()
+
+
+@pytest.fixture(scope="class")
+def _short_memory() -> Iterator[None]:
+    with short_memory():
+        yield
+
+
+@pytest.mark.usefixtures("_all_worth_an_index", "_short_memory")
+class TestIndexesInOnePiece:
+    """What a batch does is put together with what there was at once."""
+
+    @named(programs(check_indexed, {"keys": (13,)}))
+    def test_packed(self, outcome: Future[None]) -> None:
         outcome.result()
 
 

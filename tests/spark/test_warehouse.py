@@ -504,6 +504,7 @@ def test_reports_are_kept(measured: Measured) -> None:
         "files": v.files,
         "rows_read": v.rows_read,
         "rows": v.rows,
+        "indexed": v.indexed,
         "questions": 1,
         "questions_avoided": 0,
         "keys_sent": 2,

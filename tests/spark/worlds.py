@@ -26,7 +26,7 @@ from lookups.evaluate import evaluate, solve, tabulate
 from lookups.index import RowIndex
 from lookups.maintain import Outcome, maintain
 from lookups.plan import Action, Given, Lookup, Screen
-from lookups.spark import Answers, Ask, Counts, Decided, Maintained, Tally
+from lookups.spark import Answers, Ask, Counts, Decided, Index, Maintained, Tally
 from lookups.spark import maintain as maintain_on_spark
 from lookups.spark import probes as limits
 from lookups.spark.rounds import KINDS
@@ -102,6 +102,13 @@ def halves(scenario: Scenario) -> tuple[Scenario, Scenario]:
         Scenario(scenario.text, scenario.before, between, deletes),
         Scenario(scenario.text, between, scenario.after, inserts),
     )
+
+
+def back(scenario: Scenario) -> Scenario:
+    """The batch that undoes this one."""
+    flip: Mapping[Action, Action] = {"insert": "delete", "delete": "insert"}
+    changes = tuple((relation, flip[action], row) for relation, action, row in scenario.changes)
+    return Scenario(scenario.text, scenario.after, scenario.before, changes)
 
 
 def packed(flavour: Flavour, seed: int, size: int, count: int, kind: str) -> Scenario:
@@ -276,18 +283,29 @@ def run(
     *,
     by_slices: bool = False,
     skipped: Collection[str] = (),
+    index: Index | None = None,
 ) -> tuple[Maintained, PlainSource]:
     """The batch on Spark."""
     query = scenario.query
+    source = PlainSource(spark, scenario)
+    done = maintain_on_spark(
+        query,
+        view_of(spark, query, scenario.before),
+        changes_of(spark, query, scenario.changes),
+        source,
+        by_slices=by_slices,
+        skipped=skipped,
+        index=index or Index(),
+    )
+    return done, source
+
+
+def view_of(spark: SparkSession, query: Query, database: Database) -> DataFrame:
     types = [
         constant_type(term.value) if isinstance(term, Const) else kind
         for term, kind in zip(query.head, query.types or (ANY,), strict=True)
     ]
-    view = frame_of(spark, evaluate(query, scenario.before), types, "column")
-    changes = changes_of(spark, query, scenario.changes)
-    source = PlainSource(spark, scenario)
-    done = maintain_on_spark(query, view, changes, source, by_slices=by_slices, skipped=skipped)
-    return done, source
+    return frame_of(spark, evaluate(query, database), types, "column")
 
 
 # What was decided, in a form that both executors can be brought to

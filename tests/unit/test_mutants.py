@@ -28,7 +28,7 @@ RULES = {
     },
     "lookups/spark": {
         *("columns", "screens", "parts", "bindings", "probes", "evidence", "rounds", "chances"),
-        *("misses", "counts", "execute"),
+        *("misses", "counts", "execute", "indexing"),
     },
 }
 MUTATIONS = load_mutations()

@@ -22,7 +22,7 @@ from warehouse.tables.errors import (
 )
 from warehouse.tables.order import Extent, Place, place_of
 from warehouse.tables.store import RELATIONS, Program, Store, ViewSpec, last_batch
-from warehouse.tables.views import Commit, State, ViewTable
+from warehouse.tables.views import Commit, Made, State, ViewTable
 
 __all__ = [
     "RELATIONS",
@@ -32,6 +32,7 @@ __all__ = [
     "CorruptLogError",
     "Extent",
     "ForeignWriteError",
+    "Made",
     "MissingTableError",
     "MissingVersionError",
     "Place",

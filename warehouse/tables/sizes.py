@@ -8,10 +8,13 @@ its footer. No row is read for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from warehouse.tables.guarded import Entry, GuardedTable
 from warehouse.tables.log import file_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 MOST_FILES: Final = 100_000
 """Files to remember. More than that are forgotten, and asked again."""
@@ -32,6 +35,7 @@ class Sizes:
         self._version: int | None = None
         self._size = Size(0, 0)
         self._rows_of: dict[str, int] = {}
+        self._are_told = False
 
     def learn(self, entry: Entry, inserted: int, deleted: int, *, is_load: bool) -> None:
         """Take in a commit of ours. Sizes follow from a load, and from the version before."""
@@ -52,6 +56,16 @@ class Sizes:
             self._size = Size(self._table.rows(version), self._table.files())
             self._version = version
         return self._size
+
+    def files_of(self, frame: DataFrame) -> list[str] | None:
+        """The files that a frame of this table reads; None if Spark names none, but may read some.
+
+        To take a frame for empty that is not would lose rows. So that Spark names no files counts
+        only after it has named those of another frame.
+        """
+        files = list(frame.inputFiles())
+        self._are_told = self._are_told or bool(files)
+        return files if self._are_told else None
 
     def rows_in(self, files: Sequence[str]) -> int:
         """The rows in these files, deleted ones that are still in them included.

@@ -260,6 +260,14 @@ class ViewTable:
         """How large the newest version is; a job, unless it is the last one that we have made."""
         return self._sizes.of(version)
 
+    def rows(self, version: int) -> int:
+        """How many rows a version has; one job, which reads the log alone."""
+        return self._table.rows(version)
+
+    def files_of(self, frame: DataFrame) -> list[str] | None:
+        """See `Sizes.files_of`."""
+        return self._sizes.files_of(frame)
+
     def rows_in(self, files: Sequence[str]) -> int:
         """See `Sizes.rows_in`."""
         return self._sizes.rows_in(files)

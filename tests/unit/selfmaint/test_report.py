@@ -32,6 +32,7 @@ SALES = ViewReport(
     3,
     31,
     (Stage("decide", 10.5), Stage("source", 0.5), Stage("count", 1.0), Stage("commit", 2.0)),
+    indexed=110_000,
 )
 REPLAYED = ViewReport("demand_of_every_region", 7, is_replay=True)
 REPORT = Report(41, (SALES, REPLAYED), 15.5, 52)
@@ -104,6 +105,7 @@ def test_the_table_fits_a_screen() -> None:
         ("lookups", "2.47M"),
         ("files read", "3 of 1,024"),
         ("rows read", "14,630 of 5.00M"),
+        ("values indexed", "110k"),
         ("questions asked", "1"),
         ("questions avoided", "2"),
         ("keys sent", "12"),

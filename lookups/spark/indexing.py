@@ -1,0 +1,192 @@
+"""What a view shows, kept from batch to batch: an index of it, in Spark's memory.
+
+Most batches look up the same few things, the customers and products of a stream of orders, and each
+time a scan would read the whole view to find what thousands of its rows say alike. An index holds
+the evidence about *every* key of some families, so that a batch which needs no others does not read
+the view at all. Huyn's plans (Sect. 5) keep the view indexed, too, and pay for it with each
+insertion; this one is brought up to date by the rows that a batch adds and removes.
+
+Law: the index holds what a scan of the view would find, for all keys of its families, at the
+version that it was kept for. It is never the only copy: who loses it, or does not know that it
+fits, scans the view.
+
+Which families are worth it shows while views are scanned: those of which many rows say the same. An
+index is built when scans have read as many rows as building it will: so it costs at most as much
+again as what was spent without it. One that batches no longer look into is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from lookups.spark.columns import MOST_EVIDENCE, Names, exploded, is_one_of, numbered, with_columns
+from lookups.spark.evidence import counted, entry
+from lookups.spark.probes import Families, Family
+
+LEAST_ALIKE = 8
+"""Rows of the view that must say the same, on average, for an index of what they say to pay."""
+
+MOST_ENTRIES = MOST_EVIDENCE
+"""Of all indexes of a warehouse. So what a batch meets in one is never too much for a small one."""
+
+MOST_LATER = 50_000
+"""Entries that batches add, beyond as many as there are, before they are put together with those:
+each batch reads all of them, and to put them together is dearer."""
+
+MOST_IDLE = 8
+"""Batches that an index waits for one that looks into it. What they change is computed by that one,
+step by step, and a chain of steps must not become long."""
+
+
+class Met(NamedTuple):
+    """What a scan found about some keys of a family: so many values, in so many rows."""
+
+    entries: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Index:
+    """The evidence about all keys of some families.
+
+    Args:
+        most: how many entries it may have.
+        numbers: the families, as they are numbered in `frame`.
+        frame: `f`, `k`, `g`, `n`, as `evidence.scan` returns it; None if there is none yet.
+        later: the same about what batches have done to the view since, `n` negative for rows that
+            went; None if they have done nothing.
+        entries, later_entries: how many rows they have.
+        idle: how many batches have changed the view since one looked into the index.
+        worth: families that are worth an index and have none.
+        refused: families that turned out to have too many values.
+        rows_read: what scans have read since some family was found to be worth an index.
+        is_due: as much as building it reads, so the next batch that needs it builds it.
+    """
+
+    most: int = MOST_ENTRIES
+    numbers: Mapping[Family, int] = field(default_factory=dict)
+    frame: DataFrame | None = None
+    later: DataFrame | None = None
+    entries: int = 0
+    later_entries: int = 0
+    idle: int = 0
+    worth: frozenset[Family] = frozenset()
+    refused: frozenset[Family] = frozenset()
+    rows_read: int = 0
+    is_due: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many values it holds; those of recent batches may be there twice."""
+        return self.entries + self.later_entries
+
+    def due(self, families: Families) -> dict[Family, int]:
+        """Those families of a batch that are to be added now."""
+        return {f: n for f, n in families.used().items() if self.is_due and f in self.worth}
+
+    def extended(self, names: Names, built: DataFrame, families: Mapping[Family, int]) -> Index:
+        """The index with what the view shows of these families too, unless that is too much.
+
+        Args:
+            built: see `whole`; one job computes and counts it.
+        """
+        built = names.kept(built)
+        more = built.count()
+        waiting = self.worth - families.keys()
+        told = replace(self, worth=waiting, rows_read=0, is_due=False)
+        if self.entries + more > self.most:
+            return replace(told, refused=self.refused | families.keys())
+        # What batches did before is in what was built, and is no news to these families.
+        frame = built if self.frame is None else names.kept(self.frame.unionByName(built))
+        numbers, entries = {**self.numbers, **families}, self.entries + more
+        return replace(told, numbers=numbers, frame=frame, entries=entries)
+
+    def about(
+        self, names: Names, families: Families, keys: DataFrame, wanted: Collection[int]
+    ) -> DataFrame:
+        """The evidence about these keys, for some of the families.
+
+        Args:
+            keys: `p`, `k`, as for `evidence.scan`, but not necessarily distinct.
+        """
+        assert self.frame is not None
+        rows = self.frame if self.later is None else self.frame.unionByName(self.later)
+        patterns = families.patterns
+        places = {n: patterns.index(families.of(n).pattern) for n in sorted(wanted)}
+        cases = " ".join(f"WHEN {n} THEN {p}" for n, p in places.items())
+        rows = with_columns(rows.where(is_one_of("f", places)), {"p": f"CASE f {cases} END"})
+        asked = sf.broadcast(keys) if names.is_small else keys.hint("merge")
+        found = rows.join(asked, ["p", "k"], "left_semi").drop("p")
+        return found if self.later is None else _summed(found)
+
+    def after(self, names: Names, moved: DataFrame, changes: int, *, is_used: bool) -> Index:
+        """The index of the view after a batch.
+
+        Args:
+            moved: the view's rows that change, each once, with `n`.
+            changes: how many they are.
+            is_used: the batch has looked into it.
+        """
+        idle = 0 if is_used else self.idle
+        if self.frame is None or not changes:
+            return replace(self, idle=idle)
+        if idle == MOST_IDLE:
+            return Index(self.most)
+        structs = [entry(names, number, family) for family, number in self.numbers.items()]
+        entries = exploded(moved, ("n",), structs, "f").selectExpr("f", "k", "g", "n")
+        together = names.together([entries] if self.later is None else [self.later, entries])
+        count = self.later_entries + changes * len(structs)
+        told = replace(
+            self, later=names.kept(together), later_entries=count, idle=idle + (not is_used)
+        )
+        return told._put_together(names) if count > self.entries + MOST_LATER else told
+
+    def _put_together(self, names: Names) -> Index:
+        """The same in one piece, counted in a job; given up if it has become too large."""
+        assert self.frame is not None
+        assert self.later is not None
+        frame = names.kept(_summed(self.frame.unionByName(self.later)))
+        entries = frame.count()
+        if entries > self.most:
+            return Index(self.most, refused=self.refused | self.numbers.keys())
+        return replace(self, frame=frame, later=None, entries=entries, later_entries=0)
+
+    def noting(self, met: Mapping[Family, Met], rows_read: int, rows: int) -> Index:
+        """The same after a batch, when it is known what that has read of how many rows.
+
+        Args:
+            met: what was scanned for.
+        """
+        worth = {
+            family
+            for family, found in met.items()
+            if found.entries
+            and found.rows >= LEAST_ALIKE * found.entries
+            # All values of the view, if there are as many rows to each as for these keys.
+            and rows * found.entries <= self.most * found.rows
+        }
+        waiting = (self.worth | worth) - self.refused - self.numbers.keys()
+        read = self.rows_read + rows_read if waiting else 0
+        return replace(self, worth=waiting, rows_read=read, is_due=bool(waiting) and read >= rows)
+
+
+def whole(names: Names, view: DataFrame, families: Mapping[Family, int]) -> DataFrame:
+    """What the view shows of these families, whatever the key."""
+    asked = [(family, number, "true") for family, number in families.items()]
+    return counted(names, numbered(view, "h"), asked)
+
+
+def _summed(rows: DataFrame) -> DataFrame:
+    return rows.groupBy("f", "k", "g").agg(sf.expr("sum(n) AS n")).where("n > 0")
+
+
+def met_by(found: DataFrame) -> dict[int, Met]:
+    """What a scan found, by family; one job, which computes it."""
+    figures = [sf.expr("count(1) AS entries"), sf.expr("sum(n) AS rows")]
+    lines = found.groupBy("f").agg(*figures).collect()
+    return {line["f"]: Met(line["entries"], line["rows"]) for line in lines}
