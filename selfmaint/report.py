@@ -68,8 +68,8 @@ class ViewReport:
         stages: seconds, without those of the journal, which a report is written to.
         notes: that the batch was extended, and to which; for which relations lookups are off from
             now on, and why.
-        indexed: what the view says that is kept in memory now, in distinct values. Lookups among
-            them read nothing.
+        indexed: values of the view that are kept in memory now; one that recent batches have
+            touched may count several times. Lookups among them read nothing.
         is_replay: the view had the batch already; nothing was done.
     """
 

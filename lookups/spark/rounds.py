@@ -21,6 +21,7 @@ from pyspark.sql import functions as sf
 from cq.roles import join_columns
 from lookups.plan import ACTIONS, Action, Cell, Child, Found, Rule
 from lookups.spark.columns import (
+    MOST_JOINS,
     Names,
     Sql,
     all_of,
@@ -84,7 +85,8 @@ def looked_up(
     single = sorted(changed.insert.single) if "insert" in actions else []
     for joins, need in enumerate(single, 1):
         frame = _answered(names, frame, changed.insert, need, evidence, which)
-        frame = names.kept_now_and_then(frame, joins)
+        # The last of them is kept, too: more joins may follow.
+        frame = names.kept_now_and_then(frame, MOST_JOINS if joins == len(single) else joins)
     probes = [
         exploded(frame.where(f"{which} AND {is_action}"), ("id",), structs, "bit")
         for is_action, of_action in chosen

@@ -23,6 +23,7 @@ from tests.spark.agreement import (
     THREADS,
     check,
     check_halves,
+    check_indexed,
     check_skipped,
     check_slices,
     low_limit_of_answers,
@@ -40,6 +41,7 @@ WAYS: Mapping[str, Check] = {
     "of one kind": check_halves,
     "by slices": check_slices,
     "skipped": check_skipped,
+    "indexed": check_indexed,
 }
 BY_NAME = {flavour.name: flavour for flavour in BATCH_FLAVOURS}
 
@@ -83,7 +85,7 @@ def programs(draw: st.DrawFn) -> Program:
     """
     names = st.sampled_from(["everything", *(flavour.name for flavour in BATCH_FLAVOURS)])
     flavour = BY_NAME[draw(st.one_of(st.just("everything"), names))]
-    ways = ["all at once"] * 9 + ["by slices", "skipped"]
+    ways = ["all at once"] * 9 + ["by slices", "skipped", "indexed"]
     ways += [] if flavour.foreign_keys else ["of one kind"]  # they tie the two kinds together
     kinds = ["long"] * 3 * len(VALUES) + list(VALUES)
     return Program(
@@ -126,6 +128,7 @@ OTHERWISE = [
     *several({"pure": (7,), "keys repeats": (7,)}, "by slices"),
     *several({"exposed": (5,), "comparisons": (5,), "keys repeats": (5,)}, "skipped"),
     *several({"foreign keys nulls": (5,)}, "skipped"),
+    *several({"pure": (2,), "foreign keys": (6,), "everything": (2,)}, "indexed"),
 ]
 
 TYPED = [Program("everything", seed, kind=kind) for kind in VALUES for seed in (38, 268)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -112,16 +113,17 @@ def check_skipped(scenario: Scenario, spark: SparkSession) -> None:
 def check_indexed(scenario: Scenario, spark: SparkSession) -> None:
     """A batch, the one that undoes it, and both again, by what is kept from one to the next.
 
-    The first one scans the view, and everything that it looks for is then worth an index. The
-    second one builds it, the others only add to it.
+    The first one scans the view, and all that it finds is then to be indexed. The second one builds
+    the index, the others only add to it.
     """
-    index, is_worth_one = Index(), False
+    index, found_some = Index(), False
     for turn in (scenario, back(scenario)) * 2:
-        found = check(turn, spark, index=index)
-        is_worth_one = is_worth_one or any(met.entries for met in found.met.values())
-        index = found.index.noting(found.met, 1, 0)
+        done = check(turn, spark, index=index)
+        worth = {family for family, met in done.met.items() if met.entries}
+        found_some = found_some or bool(worth)
+        index = replace(done.index, worth=frozenset(worth), is_due=bool(worth))
         check_index(turn, spark, index)
-    assert bool(index.numbers) == is_worth_one
+    assert bool(index.numbers) == found_some
 
 
 def check_index(scenario: Scenario, spark: SparkSession, index: Index) -> None:
@@ -136,14 +138,6 @@ def check_index(scenario: Scenario, spark: SparkSession, index: Index) -> None:
     shown = whole(names, view, index.numbers)
     assert index.size >= held.count()
     assert Counter(held.collect()) == Counter(shown.collect()), scenario.text
-
-
-@contextmanager
-def all_worth_an_index() -> Iterator[None]:
-    """Whatever a batch looks for."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookups.spark.indexing, "LEAST_ALIKE", 0)
-        yield
 
 
 @contextmanager

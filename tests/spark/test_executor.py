@@ -30,7 +30,6 @@ from property_tests.strategies import BATCH_FLAVOURS, Flavour
 from tests.spark.agreement import (
     COUNT,
     THREADS,
-    all_worth_an_index,
     check,
     check_halves,
     check_indexed,
@@ -517,22 +516,9 @@ class TestSmallBatches:
         outcome.result()
 
 
-@pytest.fixture(scope="class")
-def _all_worth_an_index() -> Iterator[None]:
-    with all_worth_an_index():
-        yield
+INDEXED = {"exposed nulls": (10,), "keys": (13,)}
 
 
-INDEXED = {
-    "pure": (2,),
-    "exposed nulls": (10,),
-    "keys": (13,),
-    "foreign keys": (6,),
-    "everything": (2,),
-}
-
-
-@pytest.mark.usefixtures("_all_worth_an_index")
 class TestIndexes:
     """What is kept of the view from batch to batch says what a scan says."""
 
@@ -547,7 +533,7 @@ def _short_memory() -> Iterator[None]:
         yield
 
 
-@pytest.mark.usefixtures("_all_worth_an_index", "_short_memory")
+@pytest.mark.usefixtures("_short_memory")
 class TestIndexesInOnePiece:
     """What a batch does is put together with what there was at once."""
 

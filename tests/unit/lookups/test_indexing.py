@@ -1,0 +1,74 @@
+"""When an index is worth it, and when it is given up. What it holds is tested on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from lookups.spark.indexing import LEAST_ALIKE, MOST_IDLE, Index, Met
+from lookups.spark.probes import Families, Family
+
+REGION, PRICE = Family((1,), (2,)), Family((3,), (4,))
+NOWHERE = cast("Any", None)
+
+
+def test_what_many_rows_say_alike_is_worth_an_index() -> None:
+    index = Index().noting({REGION: Met(10, 10 * LEAST_ALIKE)}, 0, 1_000)
+    assert index.worth == {REGION}
+    assert Index().noting({REGION: Met(10, 10 * LEAST_ALIKE - 1)}, 0, 1_000).worth == frozenset()
+
+
+def test_what_no_row_says_is_not() -> None:
+    assert Index().noting({REGION: Met(0, 0)}, 1_000, 1_000) == Index()
+
+
+def test_what_has_too_many_values_is_not() -> None:
+    """As many rows to each value in the whole view as among those that were found."""
+    found = {REGION: Met(10, 100)}
+    assert Index(most=100).noting(found, 0, 1_000).worth == {REGION}
+    assert Index(most=99).noting(found, 0, 1_000).worth == frozenset()
+
+
+def test_what_had_too_many_values_is_not() -> None:
+    refused = Index(refused=frozenset({REGION}))
+    assert refused.noting({REGION: Met(1, 100)}, 100, 100) == refused
+
+
+def test_what_is_indexed_is_not_indexed_again() -> None:
+    held = Index(numbers={REGION: 0})
+    assert held.noting({REGION: Met(1, 100)}, 100, 100) == held
+
+
+def test_it_is_due_when_scans_have_read_as_much() -> None:
+    once = Index().noting({REGION: Met(1, 100)}, 60, 100)
+    assert (once.is_due, once.rows_read) == (False, 60)
+    twice = once.noting({PRICE: Met(90, 100)}, 40, 100)
+    assert (twice.is_due, twice.worth) == (True, {REGION})
+
+
+def test_scans_for_nothing_worth_it_do_not_count() -> None:
+    once = Index().noting({PRICE: Met(90, 100)}, 100, 100)
+    assert (once.is_due, once.rows_read) == (False, 0)
+
+
+def test_only_what_a_batch_looks_up_is_due() -> None:
+    families = Families()
+    number = families.number(REGION.pattern, REGION.gives)
+    due = Index(worth=frozenset({REGION, PRICE}), is_due=True)
+    assert due.due(families) == {REGION: number}
+    assert replace(due, is_due=False).due(families) == {}
+
+
+def test_one_that_is_not_looked_into_is_given_up() -> None:
+    idle = Index(most=5, numbers={REGION: 0}, frame=cast("Any", object()), idle=MOST_IDLE)
+    assert idle.after(NOWHERE, NOWHERE, 1, is_used=False) == Index(most=5)
+
+
+def test_batches_that_change_nothing_do_not_count() -> None:
+    idle = Index(numbers={REGION: 0}, frame=cast("Any", object()), idle=MOST_IDLE)
+    assert idle.after(NOWHERE, NOWHERE, 0, is_used=False) == idle
+    assert idle.after(NOWHERE, NOWHERE, 0, is_used=True).idle == 0
