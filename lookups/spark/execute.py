@@ -31,7 +31,7 @@ from lookups.spark.columns import (
     with_columns,
 )
 from lookups.spark.counts import Counts, count
-from lookups.spark.evidence import at, pruned, ranges, scan
+from lookups.spark.evidence import MOST_BROADCAST, at, pruned, ranges, scan
 from lookups.spark.indexing import Index, Met, met_by, whole
 from lookups.spark.misses import Answering, Ask, Misses, Reading, Unheeded
 from lookups.spark.parts import LOOKED_UP, OPEN, Changed, Open, open_parts, parts_of
@@ -127,7 +127,7 @@ def maintain(
     used = {atom.predicate for atom in query.atoms}
     mine = {name: found for name, found in changes.items() if name in used}
     size = sum(found.inserts + found.deletes for found in mine.values())
-    run = _Run(query, view, mine, answer, size <= MOST_SMALL, by_slices, skipped, reading, index)
+    run = _Run(query, view, mine, size, answer, by_slices, skipped, reading, index)
     if not run.order:
         nothing, counts = view.limit(0), Counts((), 0, {}, {}, 0, 0)
         return Maintained(nothing, nothing, counts, (), (), index=index)
@@ -147,8 +147,8 @@ class _Run:
     query: Query
     view: DataFrame
     changes: Mapping[str, Changes]
+    size: int
     answer: Answering
-    is_small: bool
     by_slices: bool
     skipped: Collection[str]
     reading: Reading
@@ -180,7 +180,7 @@ class _Run:
             for term, kind in zip(self.query.atoms[subgoal].terms, columns, strict=True):
                 if isinstance(term, Var):
                     types.setdefault(term, kind)
-        return Names(self.query, kinds(self.view.schema), types, is_small=self.is_small)
+        return Names(self.query, kinds(self.view.schema), types, is_small=self.size <= MOST_SMALL)
 
     # Before the view is read
 
@@ -263,11 +263,11 @@ class _Run:
         keys = names.together(asked)
         if not others:
             # No job: an index never has too much for a small batch to meet.
-            found = self.index.about(names, self.families, keys, known.values())
-            self.evidence = names.gathered(found)
+            found = self.indexed(keys, known)
+            self.evidence = names.gathered(found) if names.is_small else names.kept(found)
             return
         keys = names.kept(keys.distinct())
-        frames = [self.index.about(names, self.families, keys, known.values())] if known else []
+        frames = [self.indexed(keys, known)] if known else []
         if (scanned := self.scanned(keys, others)) is not None:
             frames.append(scanned)
         if not frames:
@@ -286,6 +286,11 @@ class _Run:
             built = whole(self.names, self.view, due)
             self.reading.begins(built)
             self.index = self.index.extended(self.names, built, due)
+
+    def indexed(self, keys: DataFrame, known: Mapping[Family, int]) -> DataFrame:
+        """What the index holds about the keys."""
+        are_few = self.size * len(known) <= MOST_BROADCAST
+        return self.index.about(self.families, keys, known.values(), are_few=are_few)
 
     def scanned(self, keys: DataFrame, wanted: Mapping[Family, int]) -> DataFrame | None:
         """One scan of the view, for what the index does not hold; None if it cannot find any."""

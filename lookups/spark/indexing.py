@@ -107,12 +107,18 @@ class Index:
         return replace(told, numbers=numbers, frame=frame, entries=entries)
 
     def about(
-        self, names: Names, families: Families, keys: DataFrame, wanted: Collection[int]
+        self,
+        families: Families,
+        keys: DataFrame,
+        wanted: Collection[int],
+        *,
+        are_few: bool,
     ) -> DataFrame:
         """The evidence about these keys, for some of the families.
 
         Args:
             keys: `p`, `k`, as for `evidence.scan`, but not necessarily distinct.
+            are_few: every executor may get all of them.
         """
         assert self.frame is not None
         rows = self.frame if self.later is None else self.frame.unionByName(self.later)
@@ -120,7 +126,7 @@ class Index:
         places = {n: patterns.index(families.of(n).pattern) for n in sorted(wanted)}
         cases = " ".join(f"WHEN {n} THEN {p}" for n, p in places.items())
         rows = with_columns(rows.where(is_one_of("f", places)), {"p": f"CASE f {cases} END"})
-        asked = sf.broadcast(keys) if names.is_small else keys.hint("merge")
+        asked = sf.broadcast(keys) if are_few else keys.hint("merge")
         found = rows.join(asked, ["p", "k"], "left_semi").drop("p")
         return found if self.later is None else _summed(found)
 

@@ -53,6 +53,7 @@ def low_limits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lookups.spark.execute, "MOST_SMALL", 0)
         patch.setattr(lookups.spark.evidence, "MOST_BROADCAST", 0)
+        patch.setattr(lookups.spark.execute, "MOST_BROADCAST", 0)
         patch.setattr(lookups.spark.probes, "BITS", 1)
         yield
 

@@ -476,6 +476,7 @@ SKIPPED_BY_HAND = (
 )
 
 LARGE_BY_HAND = ("updates that keep a hidden join value",)
+LARGE_INDEXED = ("a key that two rows share on the way",)
 
 
 def named(checks: Mapping[str, Check]) -> pytest.MarkDecorator:
@@ -558,6 +559,10 @@ class TestLargeBatches:
 
     @named({name: partial(check, BY_HAND[name]) for name in LARGE_BY_HAND})
     def test_by_hand(self, outcome: Future[None]) -> None:
+        outcome.result()
+
+    @named({name: partial(check_indexed, BY_HAND[name]) for name in LARGE_INDEXED})
+    def test_indexed(self, outcome: Future[None]) -> None:
         outcome.result()
 
 
