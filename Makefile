@@ -35,13 +35,13 @@ if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
 fi
 endef
 
-# Runs the tests of a folder that need Spark, on one kind of session.
-SPARK_TESTS = spark
+# Runs the tests of folders that need Spark, on one kind of session.
 SPARK_FOLDER = tests/spark
-SPARK_TEST = $(BIN)/python -m pytest -m '$(SPARK_TESTS)' --durations=5 --durations-min=2 $(SPARK_FOLDER) $(ARGS)
+SPARK_TEST = $(BIN)/python -m pytest -m spark --durations=5 --durations-min=2 $(SPARK_FOLDER) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup spark test test-pure test-spark test-laws test-cluster test-connect check format
+.PHONY: help setup spark test test-pure test-spark test-long test-laws test-cluster test-connect
+.PHONY: check format
 .PHONY: life life-cluster life-connect
 .PHONY: demo bench bench-paper bench-stream bench-growth mutants wheel lock clean
 
@@ -53,23 +53,27 @@ setup: $(STAMP) ## install the project and its development tools, as pinned, int
 
 spark: setup $(SPARK_STAMP) ## fetch Delta's jars and, where it may, install Java
 
-test: SPARK_TESTS = spark and not slow
-test: test-pure test-spark ## run all tests in this process, and the quick ones on Spark
+test: test-pure test-spark ## run the tests that need no JVM, and the quick ones on Spark
 
 test-pure: setup ## run all tests that need no JVM (HYPOTHESIS_PROFILE=dev, ci or nightly; ci if unset)
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/python -m pytest --durations=5 --durations-min=2 $(ARGS)
 
-test-spark: spark ## run the Spark tests in one process
+test-spark: spark ## run the quick Spark tests (tests/spark) in one process
+	SPARK_TESTS_ON=local $(SPARK_TEST)
+
+test-long: SPARK_FOLDER = tests/long
+test-long: spark ## run the Spark tests that take long (tests/long) in one process
 	SPARK_TESTS_ON=local $(SPARK_TEST)
 
 test-laws: SPARK_FOLDER = property_tests/spark
 test-laws: spark ## hold Spark to the reference on random programs (HYPOTHESIS_PROFILE, as for test-pure)
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} SPARK_TESTS_ON=local $(SPARK_TEST)
 
-test-cluster: spark ## run the Spark tests with executors that are processes of their own
+test-cluster test-connect: SPARK_FOLDER = tests/spark tests/long
+test-cluster: spark ## run the Spark tests, quick and long, with executors that are processes of their own
 	SPARK_TESTS_ON=cluster $(SPARK_TEST)
 
-test-connect: spark ## run the Spark tests over Spark Connect
+test-connect: spark ## run the Spark tests, quick and long, over Spark Connect
 	SPARK_TESTS_ON=connect $(SPARK_TEST)
 
 life: life-cluster life-connect ## run one long test of a warehouse on both of these

@@ -23,9 +23,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent
-ON_SPARK = (ROOT / "tests" / "spark", ROOT / "property_tests" / "spark")
+ON_SPARK = tuple(ROOT / folder for folder in ("tests/spark", "tests/long", "property_tests/spark"))
 
-# The one Spark session of `tests/spark` and `property_tests/spark`.
+# The one Spark session of all these.
 pytest_plugins = ["tests.spark.sessions"]
 
 # The doctests of these need Spark, which is an extra.

@@ -20,8 +20,6 @@ from bench.stream.results import PLANS, RECOMPUTE, SELFMAINT, TRADITIONAL, Line,
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.slow
-
 SETTINGS = Settings(scale=0.001, batches=1)
 
 

@@ -14,8 +14,6 @@ from examples.shop.stream import EVENTS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.slow
-
 SETTINGS = Settings(orders=300, changes=120, batches=6, latency=0.0)
 
 

@@ -49,8 +49,6 @@ from warehouse.tables.store import view_path
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.slow
-
 Row = tuple[object, ...]
 
 COLUMNS = (("select", types.LongType()), ("größe", types.StringType()))

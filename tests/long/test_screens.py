@@ -7,8 +7,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 import selfmaint
 from cq.types import Row
 from selfmaint.warehouse import Warehouse
@@ -32,7 +30,6 @@ late(I, R) :- sale(I, R, _), I >= 100.
 BEFORE: dict[str, list[Row]] = {"sale": [(1, "EU", 1), (2, "US", 1)], "product": [(1, "tea")]}
 
 
-@pytest.mark.slow
 def test_views_that_no_change_meets_cost_nothing(
     spark: SparkSession, tmp_path: Path, count_jobs: Callable[[], AbstractContextManager[Jobs]]
 ) -> None:

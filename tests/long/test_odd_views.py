@@ -24,8 +24,6 @@ from warehouse.sources import Answer, Join, MemorySource
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.slow
-
 DAY = date(1582, 10, 10)
 MANY = [f"c{i}" for i in range(40)]
 
