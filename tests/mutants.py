@@ -57,6 +57,7 @@ LANGUAGE = ("property_tests/test_language.py",)
 VERDICTS = ("property_tests/test_verdicts.py",)
 BATCHES = ("property_tests/test_batches.py",)
 EXECUTOR = "tests/spark/test_executor.py"
+LONG = "tests/long/test_executor.py"
 BATCH_RULE = ("settle.py", "updates.py", "complete.py", "maintain.py", "batch.py", "evaluate.py")
 """Where the batches notice more than single changes do."""
 
@@ -74,7 +75,7 @@ class Mutation:
         old: occurs exactly once in the file ...
         new: ... and is replaced by this.
         equivalent: why it changes nothing; empty if it does change something.
-        likely: the test that is known to notice, in the file of the executor's tests.
+        likely: the test that is known to notice, in `EXECUTOR`.
     """
 
     file: str
@@ -175,7 +176,7 @@ def stages(mutation: Mutation, *, laws: bool = False) -> Stages:
     file = mutation.file
     if mutation.is_on_spark:
         named = named_tests(mutation)
-        return (named,) if mutation.equivalent else (named, (EXECUTOR,))
+        return (named,) if mutation.equivalent else (named, (EXECUTOR, LONG))
     first = () if laws else (UNIT,)
     if file.endswith(BATCH_RULE):
         return *first, BATCHES, VERDICTS, LANGUAGE

@@ -1,24 +1,21 @@
 """The Spark executor says and does what the reference says and does, on chosen programs.
 
-The law for all programs is in `property_tests/spark`. The checks of a class run beside each other,
-a few at a time; each is still a test of its own, which waits for its check.
+Programs that take long are in `tests/long`, the law for all programs is in `property_tests/spark`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import Future
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pytest
 
 import lookups.spark.columns
-import lookups.spark.evidence
 import lookups.spark.execute
-import lookups.spark.probes
 import selfmaint
 from cq.printer import print_value
 from cq.types import Row
@@ -26,30 +23,19 @@ from lookups.decide import mismatch
 from lookups.emit import emit_step
 from lookups.plan import Action, Screen
 from lookups.spark import touched
-from property_tests.strategies import BATCH_FLAVOURS, Flavour
 from tests.spark.agreement import (
-    COUNT,
-    THREADS,
     check,
-    check_halves,
     check_indexed,
     check_skipped,
     check_slices,
-    low_limit_of_answers,
     low_limits,
     short_memory,
 )
-from tests.spark.worlds import VALUES, Scenario, changes_of, packed, run, single
+from tests.spark.side_by_side import BY_NAME, SideBySide, named, programs
+from tests.spark.worlds import VALUES, Scenario, changes_of, run, single
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-How: TypeAlias = "Callable[[Scenario, SparkSession], None]"
-Check: TypeAlias = "Callable[[SparkSession], None]"
-
-BY_NAME = {flavour.name: flavour for flavour in BATCH_FLAVOURS}
-EVERYTHING = BY_NAME["everything"]
 
 
 def check_asked(scenario: Scenario, spark: SparkSession) -> None:
@@ -62,25 +48,6 @@ def check_refused(scenario: Scenario, spark: SparkSession) -> None:
         run(spark, scenario)
 
 
-# Checks beside each other
-
-
-@pytest.fixture(scope="class")
-def outcomes(
-    request: pytest.FixtureRequest, spark: SparkSession
-) -> Iterator[Mapping[str, Future[None]]]:
-    """Test to its check, under way or done, for all tests of the class that are chosen."""
-    chosen = [i for i in request.session.items if getattr(i, "cls", None) is request.cls]
-    with ThreadPoolExecutor(THREADS) as pool:
-        yield {i.nodeid: pool.submit(i.callspec.params["outcome"], spark) for i in chosen}
-        pool.shutdown(cancel_futures=True)  # after the first failure, with `-x`
-
-
-@pytest.fixture
-def outcome(request: pytest.FixtureRequest, outcomes: Mapping[str, Future[None]]) -> Future[None]:
-    return outcomes[request.node.nodeid]
-
-
 # Random programs
 
 PROGRAMS: Mapping[str, tuple[int, ...]] = {
@@ -88,7 +55,6 @@ PROGRAMS: Mapping[str, tuple[int, ...]] = {
     "plain nulls": (2,),
     "exposed nulls": (10,),
     "repeats nulls": (13,),
-    "comparisons": (2,),
     "comparisons repeats nulls": (9,),
     "keys": (13,),
     "keys exposed": (4, 15),
@@ -96,36 +62,9 @@ PROGRAMS: Mapping[str, tuple[int, ...]] = {
     "foreign keys": (6,),
     "foreign keys nulls": (15,),
     "everything": (2, 8, 15),
-    "steady keys": (11,),
 }
 """Flavour to seeds, most of rich programs: those that `tests/mutants.txt` names, since they notice
 some mutant of the executor."""
-
-
-def on_packed(how: How, flavour: Flavour, seed: int) -> Check:
-    return lambda spark: how(packed(flavour, seed, 3, COUNT, "long"), spark)
-
-
-DEAR = (
-    "comparisons 2",
-    "everything 15",
-    "exposed nulls 10",
-    "foreign keys 6",
-    "keys exposed 15",
-    "keys repeats 2",
-    "pure 11",
-    "steady keys 11",
-)
-"""Programs that take ten seconds of planning or more."""
-
-
-def programs(how: How, chosen: Mapping[str, Iterable[int]]) -> dict[str, Check]:
-    """What to check about some random programs, flavour to seeds."""
-    return {
-        f"{name} {seed}": on_packed(how, BY_NAME[name], seed)
-        for name, seeds in chosen.items()
-        for seed in seeds
-    }
 
 
 # Programs that the random ones do not reach
@@ -479,27 +418,13 @@ LARGE_BY_HAND = ("updates that keep a hidden join value",)
 LARGE_INDEXED = ("a key that two rows share on the way",)
 
 
-def named(checks: Mapping[str, Check]) -> pytest.MarkDecorator:
-    """The checks as the parameters of a test."""
-    parameters = [
-        pytest.param(check, id=name, marks=[pytest.mark.slow] if name in DEAR else [])
-        for name, check in checks.items()
-    ]
-    return pytest.mark.parametrize("outcome", parameters, indirect=True)
-
-
-class TestSmallBatches:
+class TestSmallBatches(SideBySide):
     @named(programs(check, PROGRAMS))
     def test_packed(self, outcome: Future[None]) -> None:
         outcome.result()
 
     @named({name: partial(check, scenario) for name, scenario in BY_HAND.items()})
     def test_by_hand(self, outcome: Future[None]) -> None:
-        outcome.result()
-
-    @named(programs(check_halves, {"pure": (11,)}))
-    def test_of_one_kind(self, outcome: Future[None]) -> None:
-        """What a batch does not have is not planned for. Foreign keys tie the kinds together."""
         outcome.result()
 
     @named(programs(check_asked, {"repeats": (7,)}))
@@ -517,13 +442,10 @@ class TestSmallBatches:
         outcome.result()
 
 
-INDEXED = {"exposed nulls": (10,), "keys": (13,)}
-
-
-class TestIndexes:
+class TestIndexes(SideBySide):
     """What is kept of the view from batch to batch says what a scan says."""
 
-    @named(programs(check_indexed, INDEXED))
+    @named(programs(check_indexed, {"keys": (13,)}))
     def test_packed(self, outcome: Future[None]) -> None:
         outcome.result()
 
@@ -535,7 +457,7 @@ def _short_memory() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_short_memory")
-class TestIndexesInOnePiece:
+class TestIndexesInOnePiece(SideBySide):
     """What a batch does is put together with what there was at once."""
 
     @named(programs(check_indexed, {"keys": (13,)}))
@@ -550,7 +472,7 @@ def _low_limits() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_low_limits")
-class TestLargeBatches:
+class TestLargeBatches(SideBySide):
     """What only large batches or programs come to, here with limits that small ones exceed."""
 
     @named(programs(check, {"keys exposed": (4,)}))
@@ -563,21 +485,6 @@ class TestLargeBatches:
 
     @named({name: partial(check_indexed, BY_HAND[name]) for name in LARGE_INDEXED})
     def test_indexed(self, outcome: Future[None]) -> None:
-        outcome.result()
-
-
-@pytest.fixture(scope="class")
-def _low_limit_of_answers() -> Iterator[None]:
-    with low_limit_of_answers():
-        yield
-
-
-@pytest.mark.usefixtures("_low_limit_of_answers")
-class TestManyAnswers:
-    """A small batch that meets very many rows."""
-
-    @named(programs(check, {"everything": (2,)}))
-    def test_packed(self, outcome: Future[None]) -> None:
         outcome.result()
 
 
@@ -600,7 +507,7 @@ SOME = {"r": [(0, 0, 4)], "s": [(y, z) for y in (4, 5) for z in range(10)]}
 
 
 @pytest.mark.usefixtures("low_limit_of_rows")
-class TestManyAlike:
+class TestManyAlike(SideBySide):
     """Many changes that look the same, and many values for each: no row is lost on the way.
 
     Each change with each value would be three times as many as a frame may hold here.
@@ -712,7 +619,7 @@ def every_type() -> Scenario:
 
 
 @pytest.mark.usefixtures("another_zone")
-class TestTypes:
+class TestTypes(SideBySide):
     @named({"at once": partial(check, every_type())})
     def test_all(self, outcome: Future[None]) -> None:
         outcome.result()
@@ -728,7 +635,7 @@ class TestScreens:
         for seed in range(8):
             if kind != "long" and seen == {True, False}:
                 break  # what is left to see of a type is that its values compare
-            scenario = single(EVERYTHING, seed, 3, kind)
+            scenario = single(BY_NAME["everything"], seed, 3, kind)
             query = scenario.query
             screens = {
                 name: [emit_step(query, i, "insert").screen for i in query.occurrences(name)]
