@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cq.diagnostics import InputError
 from cq.program import read
 from cq.schema import Column, Relation
 from cq.syntax import Comparison, Const, Var
@@ -35,7 +33,6 @@ from warehouse.columns import (
     ColumnError,
     Misfit,
     check_columns,
-    delta_table,
     spark_type,
     struct_type,
 )
@@ -54,13 +51,11 @@ from warehouse.sources import (
     ask,
     whole,
 )
-from warehouse.sources.changes import Changes, counted
 from warehouse.sources.compare import comparison_holds
 from warehouse.sources.protocol import measured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +227,7 @@ def test_memory_answers_as_of_every_version(spark: SparkSession) -> None:
     source = MemorySource(start(spark, "r", "s"))
     for number in range(2):
         assert source.advance(changes(spark, number, "r", "s")) == number + 1
-    _assert_versions(spark, source)
+    check_versions(spark, source)
     with pytest.raises(SourceError) as caught:
         source.answer(JOIN, keys(spark), 3)
     assert code_of(caught) == ("WH332", True)
@@ -255,15 +250,7 @@ def test_memory_answers_as_of_every_version(spark: SparkSession) -> None:
     assert source.version() == 2
 
 
-@pytest.fixture(scope="module")
-def created(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A source at version 0, in a folder. To copy it costs less than to make it."""
-    folder = tmp_path_factory.mktemp("created") / "a `source`"
-    DeltaSource.create(spark, str(folder), start(spark, "r", "s"))
-    return folder
-
-
-def _assert_versions(spark: SparkSession, source: Source) -> None:
+def check_versions(spark: SparkSession, source: Source) -> None:
     assert source.version() == 2
     for version in (2, 0, 1):
         answer = ask(source, JOIN, keys(spark), version)
@@ -274,49 +261,6 @@ def _assert_versions(spark: SparkSession, source: Source) -> None:
         assert answer.cost.rows_scanned == 3 + (3, 4, 4)[version]
 
 
-@pytest.mark.slow
-def test_upkeep_of_a_source_is_no_write(spark: SparkSession, created: Path, tmp_path: Path) -> None:
-    source = DeltaSource.open(spark, str(shutil.copytree(created, tmp_path / "source")))
-    source.advance(changes(spark, 0, "r", "s"))
-    table = delta_table(source._tables["r"])
-    spark.sql(f"OPTIMIZE {table}").collect()
-    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('a' = 'b')")
-    source.advance(changes(spark, 1, "r", "s"))
-    _assert_versions(spark, source)
-    spark.sql(f"DELETE FROM {table}").collect()
-    with pytest.raises(SourceError, match="somebody else wrote to it"):
-        source.advance(changes(spark, 1, "r"))
-
-
-@pytest.mark.slow
-def test_of_two_that_advance_a_source_at_once_one_is_refused(
-    spark: SparkSession, created: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They change different relations, so that no table tells of the other one."""
-    path = str(shutil.copytree(created, tmp_path / "source"))
-    source, other = DeltaSource.open(spark, path), DeltaSource.open(spark, path)
-
-    def overtaken(relation: str, frame: DataFrame, rows: StructType) -> Changes:
-        monkeypatch.undo()
-        other.advance(changes(spark, 0, "s"))
-        return counted(relation, frame, rows)
-
-    monkeypatch.setattr("warehouse.sources.delta.counted", overtaken)
-    with pytest.raises(SourceError, match="somebody else made version 1") as caught:
-        source.advance(changes(spark, 1, "r"))
-    assert caught.value.code == "WH339"
-    assert source.version() == 1
-    before = rows_of(other.read("r", 0))
-    assert rows_of(source.read("r", 1)) == before
-    source.recover()
-    assert source.advance(changes(spark, 1, "r")) == 2
-    assert rows_of(other.read("r", 2)) != before
-    with pytest.raises(InputError, match="WH349"):
-        DeltaSource.open(spark, "relative")
-    with pytest.raises(SourceError, match=r"WH339(.|\n)*could not be made"):
-        DeltaSource.create(spark, path, start(spark, "r"))
-
-
 def test_times_with_a_zone_are_kept_in_utc(spark: SparkSession) -> None:
     relation = read(".decl r(at: timestamp) v(X) :- r(X).").checked.relations["r"]
     times = [datetime(2024, 1, 1, 12, tzinfo=timezone(timedelta(hours=n))) for n in (0, 2)]
@@ -324,46 +268,9 @@ def test_times_with_a_zone_are_kept_in_utc(spark: SparkSession) -> None:
     assert rows_of(source.read("r", 0)) == {(datetime(2024, 1, 1, n),) for n in (10, 12)}
 
 
-@pytest.mark.slow
-def test_delta_answers_as_of_every_version(
-    spark: SparkSession, created: Path, tmp_path: Path
-) -> None:
-    path = str(shutil.copytree(created, tmp_path / "a `source`"))
-    source = DeltaSource.open(spark, path)
-    assert source.advance(changes(spark, 0, "r", "s")) == 1
-
-    # Written and not recorded, as by an advance that was interrupted: nobody sees it.
-    stray = spark.createDataFrame([(1, 10, "x")], struct_type(RELATIONS["r"]))
-    stray.write.format("delta").mode("append").save(f"{path}/r")
-    with pytest.raises(SourceError, match="unchanged at version 1") as caught:
-        source.advance(changes(spark, 1, "r", "s"))
-    assert caught.value.code == "WH339"
-    assert source.read("r", 1).count() == 3
-    source.recover()
-
-    assert source.advance(changes(spark, 1, "r", "s")) == 2
-    _assert_versions(spark, DeltaSource.open(spark, path))
-    for version, code in ((3, ("WH332", True)), (-1, ("WH331", False))):
-        with pytest.raises(SourceError) as caught:
-            source.answer(JOIN, keys(spark), version)
-        assert code_of(caught) == code
-
-    # The same tables, as somebody who does not write them sees them.
-    now = DeltaSource.of_tables(spark, {name: f"{path}/{name}" for name in "rs"})
-    assert now.version() == 0
-    assert rows_of(now.read("s", 0)) == rows_of(source.read("s", 2))
-    given = {5: {"r": 0, "s": 0}, 6: {"r": 0, "s": 1}}
-    then = DeltaSource.of_tables(spark, {name: f"{path}/{name}" for name in "rs"}, given)
-    assert rows_of(ask(then, JOIN, keys(spark), 6).frame) == ANSWERS[1]
-    with pytest.raises(SourceError) as caught:
-        then.advance({})
-    assert caught.value.code == "WH339"
-
-
-@pytest.mark.slow
-def test_delta_versions_that_are_gone(spark: SparkSession, created: Path, tmp_path: Path) -> None:
-    path = str(shutil.copytree(created, tmp_path / "source"))
-    source = DeltaSource.open(spark, path)
+def test_delta_versions_that_are_gone(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "source")
+    source = DeltaSource.create(spark, path, start(spark, "r", "s"))
     source.advance(changes(spark, 0, "s"))
     with pytest.raises(SourceError) as caught:
         DeltaSource.open(spark, str(tmp_path / "elsewhere"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -16,44 +15,36 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as sf
 
-import lookups.spark.indexing
 import selfmaint
 from cq.types import Row
 from examples import first_warehouse
-from lookups.spark.execute import MOST_SMALL
 from selfmaint.deciding import side_by_side
 from selfmaint.errors import RuntimeStateError
 from selfmaint.measure import JOB_GROUP
 from selfmaint.warehouse import Warehouse
 from tests.spark import shops
-from tests.spark.sessions import Jobs, spark_kind
+from tests.spark.sessions import Jobs
 from tests.spark.shops import Books, Signed, frame
-from warehouse.batches import BatchError, Changes, checked, netted
+from warehouse.batches import BatchError, checked, netted
 from warehouse.columns import ColumnError
 from warehouse.sources import (
     Answer,
     Cost,
-    Fault,
     Join,
     MemorySource,
     SimulatedSource,
-    SourceError,
     VirtualClock,
 )
 from warehouse.tables import (
     BatchOrderError,
-    ConflictError,
     ForeignWriteError,
     ProgramChangedError,
-    StorageError,
-    Store,
     ViewTable,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from cq.schema import Relation
 
 PROGRAM = """
 .decl customers(cust: long, name: string, region: string) key(cust)
@@ -107,6 +98,14 @@ class Shop:
     books: Books
     is_settled: bool = False
 
+    @classmethod
+    def new(cls, spark: SparkSession, path: Path) -> Shop:
+        program = selfmaint.parse(PROGRAM)
+        memory = MemorySource.of_rows(spark, program.relations.values(), BEFORE)
+        source = Meeting(memory, latency=0.2, clock=VirtualClock())
+        warehouse = Warehouse.open(spark, str(path), program, source=source)
+        return cls(spark, str(path), memory, source, warehouse, shops.books(BEFORE))
+
     def batch(self, **changes: Signed) -> dict[str, DataFrame]:
         relations = self.warehouse.program.relations
         return {n: frame(self.spark, relations[n], rows) for n, rows in changes.items()}
@@ -129,6 +128,13 @@ class Shop:
     def rows(self, view: str) -> list[Row]:
         return shops.rows_of(self.warehouse, view)
 
+    def settled(self) -> Shop:
+        """Its views have what the source has, also if they are new or if a test failed before."""
+        if not self.is_settled:
+            self.warehouse.load()
+            self.is_settled = True
+        return self
+
     def check(self) -> None:
         """The views are right, and as of what the source has."""
         assert self.warehouse.next_batch() == self.memory.version() + 1
@@ -139,21 +145,12 @@ class Shop:
 @pytest.fixture(scope="module")
 def shared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """One warehouse for the tests that need no other program; not loaded yet."""
-    path = str(tmp_path_factory.mktemp("shop"))
-    program = selfmaint.parse(PROGRAM)
-    memory = MemorySource.of_rows(spark, program.relations.values(), BEFORE)
-    source = Meeting(memory, latency=0.2, clock=VirtualClock())
-    warehouse = Warehouse.open(spark, path, program, source=source)
-    return Shop(spark, path, memory, source, warehouse, shops.books(BEFORE))
+    return Shop.new(spark, tmp_path_factory.mktemp("shop"))
 
 
 @pytest.fixture
 def shop(shared: Shop) -> Shop:
-    """Views that have what the source has, also if they are new or if an earlier test failed."""
-    if not shared.is_settled:
-        shared.warehouse.load()
-        shared.is_settled = True
-    return shared
+    return shared.settled()
 
 
 @contextmanager
@@ -295,52 +292,6 @@ def test_a_batch_that_changes_nothing_costs_no_commit(
     shop.check()
 
 
-@pytest.mark.slow
-def test_two_maintainers_of_one_batch_apply_it_once(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other one comes between the look at the views and the decision."""
-    batch = shop.advance(orders=[("+", 69, 1, 2, DAY)])
-    slow = shop.open()
-    reports = []
-
-    def overtaken(
-        relations: Mapping[str, Relation], changes: Mapping[str, DataFrame]
-    ) -> dict[str, Changes]:
-        monkeypatch.undo()
-        reports.append(shop.warehouse.apply(batch))
-        return checked(relations, changes)
-
-    monkeypatch.setattr("selfmaint.warehouse.checked", overtaken)
-    with pytest.raises(ConflictError, match="sales"):
-        slow.apply(batch)
-    shop.check()
-    # A view that is looked into and not changed gets no commit.
-    (report,) = reports
-    assert (report.of("demand").inserted, report.of("demand").deleted) == (0, 0)
-    assert not shop.warehouse.history("demand").tail(1)[0]["is_changed"]
-
-
-@pytest.mark.slow
-def test_a_source_that_fails_is_asked_again_by_the_same_batch(shop: Shop) -> None:
-    """Two views ask, side by side: in the end the source answers none before both have asked."""
-    shop.apply(customers=[("+", 8, "Eve", "EU")])
-    batch = shop.advance(orders=[("+", 8, 8, 2, DAY)])
-    first = shop.source.questions + 1
-    shop.source.faults = {first + n: Fault.ERROR for n in range(6)}  # each asks three times
-    before = {name: shop.rows(name) for name in shop.warehouse.views}
-    with pytest.raises(SourceError, match="WH333"):
-        shop.warehouse.apply(batch)
-    assert {name: shop.rows(name) for name in shop.warehouse.views} == before
-    shop.source.faults = {}
-    shop.source.meet()
-    report = shop.warehouse.apply(batch)
-    assert [view.view for view in report.views if view.cost.questions] == ["sales", "demand"]
-    assert shop.source.meeting is None
-    assert (8, 8, "Eve", "EU", 2, "toys", DAY) in shop.rows("sales")
-    shop.check()
-
-
 def test_views_that_are_decided_side_by_side_share_no_tags(spark: SparkSession) -> None:
     """A question of one view that takes too long is stopped by its tag; other views go on."""
     meeting = Barrier(2)
@@ -401,13 +352,37 @@ def test_a_log_is_netted(spark: SparkSession) -> None:
     assert (changes.inserts, changes.deletes) == (1, 1)
 
 
+KNOWN = 1000
+"""So many keys of `s`, from 0, are in the view."""
+
+
 @dataclass
 class Measured:
     """A view of many rows behind a source whose questions cost virtual seconds, and another."""
 
-    spark: SparkSession
     memory: MemorySource
     warehouse: Warehouse
+
+    @classmethod
+    def new(cls, spark: SparkSession, path: Path) -> Measured:
+        program = selfmaint.parse("""
+        .decl r(a: long, y: long) key(a)
+        .decl s(y: long, z: string) key(y)
+        .decl t(x: long)
+        v(A, Y, Z) :- r(A, Y), s(Y, Z).
+        w(X) :- t(X).
+        """)
+        memory = MemorySource(
+            {
+                "r": spark.range(10 * KNOWN).selectExpr("id AS a", f"id % {KNOWN} AS y"),
+                "s": spark.range(100 * KNOWN).selectExpr("id AS y", "'text' AS z"),
+                "t": spark.range(1).toDF("x"),
+            }
+        )
+        source = SimulatedSource(memory, latency=0.2, per_row_sent=0.01, clock=VirtualClock())
+        warehouse = Warehouse.open(spark, str(path), program, source=source, lookups="always")
+        warehouse.load()
+        return cls(memory, warehouse)
 
     def advance(self, rows: DataFrame) -> dict[str, DataFrame]:
         """The source takes a batch of insertions, which is returned."""
@@ -415,40 +390,11 @@ class Measured:
         self.memory.advance(batch)
         return batch
 
-    def version(self) -> int:
-        return self.memory.version()
 
-
-KNOWN = 1000
-"""So many keys of `s`, from 0, are in the view."""
-
-
-@pytest.fixture(scope="module")
-def measured(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    program = selfmaint.parse("""
-    .decl r(a: long, y: long) key(a)
-    .decl s(y: long, z: string) key(y)
-    .decl t(x: long)
-    v(A, Y, Z) :- r(A, Y), s(Y, Z).
-    w(X) :- t(X).
-    """)
-    memory = MemorySource(
-        {
-            "r": spark.range(10 * KNOWN).selectExpr("id AS a", f"id % {KNOWN} AS y"),
-            "s": spark.range(100 * KNOWN).selectExpr("id AS y", "'text' AS z"),
-            "t": spark.range(1).toDF("x"),
-        }
-    )
-    source = SimulatedSource(memory, latency=0.2, per_row_sent=0.01, clock=VirtualClock())
-    path = str(tmp_path_factory.mktemp("measured"))
-    warehouse = Warehouse.open(spark, path, program, source=source, lookups="always")
-    warehouse.load()
-    return Measured(spark, memory, warehouse)
-
-
-def test_reports_are_kept(measured: Measured) -> None:
+def test_reports_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     """In columns and as JSON; the jobs are counted, and a job group of the caller stays."""
-    warehouse, spark = measured.warehouse, measured.spark
+    measured = Measured.new(spark, tmp_path)
+    warehouse = measured.warehouse
     assert warehouse.reports().count() == 0
 
     def apply(*added: tuple[int, int]) -> selfmaint.Report:
@@ -525,72 +471,10 @@ def test_reports_are_kept(measured: Measured) -> None:
     }
 
 
-@pytest.mark.parametrize("has_index", [False, True], ids=["by scans", "by an index"])
-def test_the_number_of_jobs_does_not_depend_on_the_size(
-    measured: Measured,
-    count_jobs: Callable[[], AbstractContextManager[Jobs]],
-    monkeypatch: pytest.MonkeyPatch,
-    has_index: bool,
-) -> None:
-    """So many changes of the same kind, of which half are asked for and half decided here.
-
-    The last ones are more than one task works through. The first ones are not counted: until then
-    the view may be read to learn something about it, or to build its index.
-    """
-    if not has_index:
-        monkeypatch.setattr(lookups.spark.indexing, "LEAST_ALIKE", 10**9)
-    start, counts = (measured.version() + 2) * 1_000_000, []
-    for size in (10, 10, 10, 1_000, MOST_SMALL + 1_000):
-        rows = measured.spark.range(start, start + size)
-        # Half of them join with a row that the view shows, half with one that it does not.
-        shown = sf.col("id") % KNOWN
-        hidden = 2 * KNOWN + sf.col("id") % (97 * KNOWN)
-        y = sf.when(sf.col("id") % 2 == 0, shown).otherwise(hidden)
-        batch = measured.advance(rows.select(sf.col("id").alias("a"), y.alias("y")))
-        with count_jobs() as jobs:
-            report = measured.warehouse.apply(batch).of("v")
-        assert report.changes() == size
-        assert report.cost.questions == 1
-        counts.append(jobs.count)
-        start += size
-    assert len(set(counts[2:])) == 1, counts
-    assert (report.rows_read == 0, report.indexed > 0) == (has_index, has_index)
-    assert measured.warehouse.verify("v").is_right
-
-
-@pytest.mark.slow
-def test_a_repair_that_is_overtaken_is_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another maintainer applies a batch while the rows are computed, without that batch."""
-    other = shop.open()
-    real = Warehouse._recomputed
-
-    def slow(warehouse: Warehouse, *arguments: object) -> object:
-        rows = real(warehouse, *arguments)
-        other.apply(shop.advance(orders=[("+", 90, 1, 2, DAY)]))
-        return rows
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Warehouse, "_recomputed", slow)
-        with pytest.raises(ConflictError):
-            shop.warehouse.repair("sales")
-    shop.warehouse.repair("sales")
-    shop.check()
-
-
 def test_the_first_example(spark: SparkSession, tmp_path: Path) -> None:
     known, new = (report.of("sales") for report in first_warehouse.run(spark, str(tmp_path)))
     assert (known.inserted, known.deleted, known.cost.questions) == (1, 1, 0)
     assert (new.inserted, new.deleted, new.cost.questions) == (1, 0, 1)
-
-
-@pytest.mark.slow
-def test_a_load_makes_a_table_anew_that_has_gone(shop: Shop) -> None:
-    shop.is_settled = False
-    shutil.rmtree(f"{shop.path}/views/sales")
-    assert shop.warehouse.load(0) == 0  # as of an older batch
-    assert shop.warehouse.next_batch() == 1
-    shop.warehouse.load()
-    shop.check()
 
 
 def test_a_column_called_change_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -600,111 +484,10 @@ def test_a_column_called_change_is_refused(spark: SparkSession, tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
-def test_a_view_is_repaired_in_the_middle_of_a_batch(shop: Shop) -> None:
-    """The batch reached `sales`, not `demand`, whose repair takes it back from neither."""
-    number = shop.warehouse.next_batch()
-    batch = shop.advance(orders=[("+", 70, 2, 2, DAY)])
-    with dying_in("demand", "commit"):
-        shop.warehouse.apply(batch, number)
-    shop.warehouse.repair("demand")
-    with pytest.raises(RuntimeStateError, match=f"RT408(.|\\n)*number={number}"):
-        shop.warehouse.next_batch()  # another batch must not get its number
-    with pytest.raises(RuntimeStateError, match=f"number={number}"):
-        shop.warehouse.apply(batch)
-    report = shop.warehouse.apply(batch, number)
-    assert [view.view for view in report.views if view.is_replay] == ["sales"]
-    shop.check()
-
-
-@pytest.mark.slow
-def test_a_batch_that_is_not_in_the_journal_is_not_applied_twice(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every view has it. Without a number it would be the next batch."""
-
-    def dying(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    number = shop.warehouse.next_batch()
-    batch = shop.advance(orders=[("+", 72, 2, 2, DAY)])
-    with monkeypatch.context() as patch:
-        patch.setattr(Store, "_record", dying)
-        with pytest.raises(KeyboardInterrupt):
-            shop.warehouse.apply(batch)
-    again = shop.open()
-    for warehouse in (shop.warehouse, again):
-        with pytest.raises(RuntimeStateError, match=f"RT408.*batch {number}"):
-            warehouse.apply(batch)
-    again.apply(batch, number)
-    assert shop.warehouse.next_batch() == number + 1  # it has learned of that
-    shop.check()
-
-
-@pytest.mark.slow
-def test_another_batch_with_the_number_of_the_last_one(shop: Shop) -> None:
-    """Two streams that both count from the same number: the second one's changes would be lost.
-
-    The batch deletes and inserts, and comes from another session, if there can be one.
-    """
-    orders = shop.advance(orders=[("+", 80, 1, 1, DAY), ("-", 3, 1, 2, DAY)])
-    if spark_kind() != "connect":
-        rows = orders["orders"]
-        orders = {"orders": shop.spark.newSession().createDataFrame(rows.collect(), rows.schema)}
-    applied = shop.warehouse.apply(orders)
-    assert (applied.of("sales").inserted, applied.of("sales").deleted) == (1, 1)
-    customers = shop.batch(customers=[("+", 80, "Eve", "EU")])
-    number = applied.batch
-    for warehouse in (shop.warehouse, shop.open()):
-        with pytest.raises(RuntimeStateError, match=f"RT411(.|\n)*number {number + 1}"):
-            warehouse.apply(customers, number)
-        assert warehouse.apply(orders, number).is_replay
-        nobody = shop.batch(customers=[])
-        assert warehouse.apply({**orders, **nobody}, number).is_replay
-    shop.check()
-
-
-@pytest.mark.slow
-def test_a_batch_before_any_load(spark: SparkSession, tmp_path: Path) -> None:
-    """With a number it would be taken for the first one, and what the source has be forgotten."""
-    program = selfmaint.parse(".decl r(a: long) v(A) :- r(A).")
-    one, two = (spark.range(n, n + 1).toDF("a") for n in (1, 2))
-    batch = {"r": two.selectExpr("*", "'insert' AS change")}
-    for rows, folder in ((one, "rows"), (one.where("false"), "empty")):
-        source = MemorySource({"r": rows})
-        source.advance(batch)
-        warehouse = Warehouse.open(spark, str(tmp_path / folder), program, source=source)
-        if folder == "rows":
-            with pytest.raises(RuntimeStateError, match=r"RT401(.|\n)*`load\(0\)`"):
-                warehouse.apply(batch, 1)
-            warehouse.load(0)
-        assert warehouse.apply(batch, 1).of("v").inserted == 1
-        assert warehouse.verify("v").is_right
-    with pytest.raises(selfmaint.InputError, match="WH349"):
-        Warehouse.open(spark, "a/relative/path", program, source=source)
-
-
-@pytest.mark.slow
-def test_a_view_whose_files_are_lost_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
-    """Found out while a batch is decided: the error says the state, and what to do."""
-    program = selfmaint.parse(
-        ".decl r(a: long, b: long) .decl s(b: long) v(A, B) :- r(A, B), s(B)."
-    )
-    rows = {"r": [(1, 1)], "s": [(1,), (2,)]}
-    source = MemorySource.of_rows(spark, program.relations.values(), rows)
-    warehouse = Warehouse.open(spark, str(tmp_path), program, source=source)
-    warehouse.load()
-    (loaded,) = warehouse.history("v").collect()
-    for file in (tmp_path / "views" / "v").glob("*.parquet"):
-        file.unlink()
-    change = spark.createDataFrame([(5, 1, "insert")], "a long, b long, change string")
-    source.advance({"r": change})
-    said = rf"unchanged at version {loaded['version']}(.|\n)*Batch 1 is not applied"
-    with pytest.raises(StorageError, match=said):
-        warehouse.apply({"r": change})
-    assert warehouse.repair("v")
-    assert warehouse.apply({"r": change}).of("v").inserted == 1
-    assert warehouse.verify("v").is_right
+def test_another_word_for_lookups(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="sometimes"):
+        Warehouse.open(spark, str(tmp_path), selfmaint.parse(PROGRAM), lookups="sometimes")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_program_without_views(spark: SparkSession, tmp_path: Path) -> None:

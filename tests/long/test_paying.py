@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 import selfmaint
 from selfmaint.report import ViewReport
 from selfmaint.warehouse import Warehouse
@@ -51,7 +49,6 @@ class World:
         return {count.rule: count.changes for count in report.counts}
 
 
-@pytest.mark.slow
 def test_lookups_that_do_not_pay_are_off(spark: SparkSession, tmp_path: Path) -> None:
     world = World(spark, tmp_path, seconds=0.0)
     assert world.insert(range(30, 40)).notes == ()  # Java may be cold, which is no evidence
@@ -79,7 +76,6 @@ def test_lookups_that_do_not_pay_are_off(spark: SparkSession, tmp_path: Path) ->
     assert world.warehouse.verify("v").is_right
 
 
-@pytest.mark.slow
 def test_lookups_stay_where_the_source_is_slow(spark: SparkSession, tmp_path: Path) -> None:
     """Unless there are to be none at all."""
     world = World(spark, tmp_path, seconds=10_000.0)
@@ -91,9 +87,3 @@ def test_lookups_stay_where_the_source_is_slow(spark: SparkSession, tmp_path: Pa
     assert world.rules(report) == {"skipped": 2}
     assert (report.lookups, report.cost.keys_sent, report.inserted) == (0, 2, 2)
     assert world.warehouse.verify("v").is_right
-
-
-def test_another_word(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="sometimes"):
-        Warehouse.open(spark, str(tmp_path), PROGRAM, lookups="sometimes")
-    assert not list(tmp_path.iterdir())
