@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -143,7 +142,6 @@ def check_all(chosen: list[Program], spark: SparkSession) -> None:
         outcome.result()
 
 
-@pytest.mark.slow
 @example(FOUND)
 @example(OTHERWISE)
 @example(TYPED)
@@ -153,7 +151,6 @@ def test_spark_agrees_with_the_reference(spark: SparkSession, chosen: list[Progr
     check_all(chosen, spark)
 
 
-@pytest.mark.slow
 def test_large_batches(spark: SparkSession) -> None:
     """What only large batches or programs come to, here with limits that small ones exceed."""
     chosen = several({"everything": (2,), "keys repeats": (2,), "repeats nulls": (13,)})

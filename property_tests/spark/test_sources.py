@@ -8,7 +8,6 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +24,6 @@ EXAMPLES = max(1, min(settings().max_examples, 500) // AT_ONCE)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-@pytest.mark.slow
 @example(database=7, seeds=list(range(15, 30)))
 @example(database=7, seeds=list(range(30, 45)))
 @settings(max_examples=EXAMPLES, phases=(Phase.explicit, Phase.generate))
