@@ -177,6 +177,8 @@ def decide(
         ):
             reading = _Reading(stored, task.state.version, beside, inheriting)
             size = beside.submit(inheriting(stored.table.size), task.state.version)
+            # An index is of the rows that we know, which a copy of the folder may not have.
+            is_ours = beside.submit(inheriting(stored.table.compare)) if task.index.size else None
             done = maintain(
                 stored.query,
                 stored.table.read(task.state.version),
@@ -187,6 +189,8 @@ def decide(
                 index=task.index,
                 reading=reading,
             )
+            if is_ours is not None:
+                is_ours.result()
             rows_read = stored.table.rows_in(sorted(reading.files))
     except _LaterAnswer as later:
         return Decision(task, (), cost=sum(costs, Cost()), answered_as_of=later.version)

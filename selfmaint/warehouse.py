@@ -364,12 +364,15 @@ class Warehouse:
         started = time.monotonic()
         jobs = JobCount(self.spark)
         with self._turn, jobs.counting():
+            before = self._made()
             states = self._store.states()
+            # Another thread may have looked meanwhile: then it is not known what the states are of.
+            made = before if before == self._made() else {}
             if given is None:
                 self._require_finished(states)
                 require_number(states)
             number = self._next(states) if given is None else given
-            last, reports = self._apply(batch, number, states, jobs, is_chosen=given is None)
+            last, reports = self._apply(batch, number, states, made, jobs, is_chosen=given is None)
             return Report(last, reports, time.monotonic() - started, jobs.total())
 
     def _apply(
@@ -377,11 +380,16 @@ class Warehouse:
         batch: Mapping[str, DataFrame],
         number: int,
         states: Mapping[str, State],
+        made: Mapping[str, Made | None],
         jobs: JobCount,
         *,
         is_chosen: bool,
     ) -> tuple[int, tuple[ViewReport, ...]]:
-        """Apply a batch under a number, which the caller gave or which was chosen for it."""
+        """Apply a batch under a number, which the caller gave or which was chosen for it.
+
+        Args:
+            made: the commits of ours that made the views as they are in these states, if known.
+        """
         places = self._store.check_batch(number, states)
         if Place.REPLAY in places.values():
             self._require_same(batch, number)
@@ -405,7 +413,7 @@ class Warehouse:
                 name in self._loaders,
                 self._patience,
                 paying.skipped(name, stored.relations, is_new=not states[name].version),
-                self._take_index(stored),
+                self._take_index(name, made.get(name)),
             )
             for name, stored in self._views.items()
         ]
@@ -438,27 +446,30 @@ class Warehouse:
             # The report goes into the journal with the batch: one commit for both.
             info = {**commit.info, "report": report.as_dict()}
             commits[name] = replace(commit, info=info)
-            self._keep_index(stored, decisions[name].index)
+            self._keep_index(name, commit.made or made.get(name), decisions[name].index)
         self._is_cold = False
         self._store.record(last, commits, paying.note(), extended_from=extent.extended_from)
         return last, tuple(reports)
 
-    def _take_index(self, stored: Stored) -> Index:
-        """What is kept of a view's rows, if they are still those.
+    def _made(self) -> dict[str, Made | None]:
+        return {name: stored.table.made for name, stored in self._views.items()}
+
+    def _take_index(self, name: str, made: Made | None) -> Index:
+        """What is kept of a view's rows, if they are those that this commit of ours made.
 
         A batch takes it, and what it makes of it is kept when its commit is there. So after any
         error, and after rows have come in another way, there is none, and the view is scanned.
         """
         from lookups.spark import MOST_ENTRIES, Index
 
-        made, index = self._indexes.pop(stored.name, (None, None))
-        if index is None or made != stored.table.made:
+        kept, index = self._indexes.pop(name, (None, None))
+        if index is None or kept != made:
             return Index(MOST_ENTRIES // len(self._views))
         return index
 
-    def _keep_index(self, stored: Stored, index: Index) -> None:
-        if stored.table.made is not None:
-            self._indexes[stored.name] = (stored.table.made, index)
+    def _keep_index(self, name: str, made: Made | None, index: Index) -> None:
+        if made is not None:
+            self._indexes[name] = (made, index)
 
     def _require_same(self, batch: Mapping[str, DataFrame], number: int) -> None:
         """Refuse a batch that cannot be the one which was applied under its number.

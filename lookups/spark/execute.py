@@ -81,7 +81,8 @@ class Maintained:
         counts: of the verdicts and of these rows.
         decided: the verdicts, one frame per changed subgoal.
         asks: what the source was asked.
-        seconds: what looking into the view took.
+        seconds: what looking into the view took. What an index alone answers is planned in this
+            time, and computed later.
         index: that of the view after the batch.
         met: what was scanned for, and not found in the index before the batch.
     """
@@ -140,6 +141,12 @@ def maintain(
     for subgoal in reversed(run.order):
         run.disappear(subgoal)
     return run.finish()
+
+
+def is_cached(frame: DataFrame) -> bool:
+    """Whether somebody has cached what this frame shows: Spark reads that, and no file, then."""
+    level = frame.storageLevel
+    return bool(level.useMemory or level.useDisk or level.useOffHeap)
 
 
 @dataclass
@@ -302,9 +309,12 @@ class _Run:
         }
         if not spans:
             return None
-        rows = pruned(names, numbered(self.view, "h"), spans)
+        whole_rows = numbered(self.view, "h")
+        rows = pruned(names, whole_rows, spans)
         found = scan(names, self.families, rows, keys, spans, wanted)
-        return found if self.reading.begins(found) else None
+        if self.reading.begins(found) or any(map(is_cached, (self.view, whole_rows, rows))):
+            return found
+        return None
 
     def keys(self, subgoal: int) -> DataFrame | None:
         """Every key that a change of this subgoal may be looked up by; None without a lookup."""

@@ -7,8 +7,8 @@ the view at all. Huyn's plans (Sect. 5) keep the view indexed, too, and pay for 
 insertion; this one is brought up to date by the rows that a batch adds and removes.
 
 Law: the index holds what a scan of the view would find, for all keys of its families, at the
-version that it was kept for. It is never the only copy: who loses it, or does not know that it
-fits, scans the view.
+version that it was kept for. It is never the only copy: who does not know that it fits scans the
+view. If an executor takes a part of it along, the batch that needs it fails, and decides nothing.
 
 Which families are worth it shows while views are scanned: those of which many rows say the same. An
 index is built when scans have read as many rows as building it will: so it costs at most as much
@@ -38,8 +38,11 @@ MOST_LATER = 50_000
 """Entries that batches add, beyond as many as there are, before they are put together with those:
 each batch reads all of them, and to put them together is dearer."""
 
+ROOM = 0.9
+"""How full an index may be. The rest is for what batches add."""
+
 MOST_IDLE = 8
-"""Batches that an index waits for one that looks into it. What they change is computed by that one,
+"""Batches that an index waits for one whose lookups it answers. What they change is computed then,
 step by step, and a chain of steps must not become long."""
 
 
@@ -99,7 +102,7 @@ class Index:
         more = built.count()
         waiting = self.worth - families.keys()
         told = replace(self, worth=waiting, rows_read=0, is_due=False)
-        if self.entries + more > self.most:
+        if self.size + more > ROOM * self.most:
             return replace(told, refused=self.refused | families.keys())
         # What batches did before is in what was built, and is no news to these families.
         frame = built if self.frame is None else names.kept(self.frame.unionByName(built))
@@ -150,7 +153,8 @@ class Index:
         told = replace(
             self, later=names.kept(together), later_entries=count, idle=idle + (not is_used)
         )
-        return told._put_together(names) if count > self.entries + MOST_LATER else told
+        is_long = count > self.entries + MOST_LATER or told.size > self.most
+        return told._put_together(names) if is_long else told
 
     def _put_together(self, names: Names) -> Index:
         """The same in one piece, counted in a job; given up if it has become too large."""
@@ -158,7 +162,7 @@ class Index:
         assert self.later is not None
         frame = names.kept(_summed(self.frame.unionByName(self.later)))
         entries = frame.count()
-        if entries > self.most:
+        if entries > ROOM * self.most:
             return Index(self.most, refused=self.refused | self.numbers.keys())
         return replace(self, frame=frame, later=None, entries=entries, later_entries=0)
 
@@ -174,7 +178,7 @@ class Index:
             if found.entries
             and found.rows >= LEAST_ALIKE * found.entries
             # All values of the view, if there are as many rows to each as for these keys.
-            and rows * found.entries <= self.most * found.rows
+            and rows * found.entries <= ROOM * self.most * found.rows
         }
         waiting = (self.worth | worth) - self.refused - self.numbers.keys()
         read = self.rows_read + rows_read if waiting else 0

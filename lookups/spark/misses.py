@@ -65,7 +65,7 @@ class Reading(Protocol):
         """The batch will probably read the view: now is the time to prepare for it."""
 
     def begins(self, scanned: DataFrame) -> bool:
-        """This is about to be read; whether there may be anything to read.
+        """This is about to be read; False if no file is read for it.
 
         Its plan is about to run: to ask it for its files costs next to nothing, where another frame
         would have Delta choose the files once more.

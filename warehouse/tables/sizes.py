@@ -58,7 +58,7 @@ class Sizes:
         return self._size
 
     def files_of(self, frame: DataFrame) -> list[str] | None:
-        """The files that a frame of this table reads; None if Spark names none, but may read some.
+        """The files of the table that a frame reads; None if Spark names none, but may read some.
 
         To take a frame for empty that is not would lose rows. So that Spark names no files counts
         only after it has named those of another frame.

@@ -67,6 +67,7 @@ class Commit:
         is_load: all rows were replaced.
         inserted, deleted: rows, as Delta counted them while writing.
         extended_from: the batch's own number, if it was extended to `batch`.
+        made: how the table is told from a copy now; None if no row changed.
     """
 
     version: int
@@ -77,6 +78,7 @@ class Commit:
     info: Mapping[str, object] = field(default_factory=dict)
     is_load: bool = False
     extended_from: int | None = None
+    made: Made | None = field(default=None, compare=False)
 
 
 class ViewTable:
@@ -189,11 +191,17 @@ class ViewTable:
         if thorough or not self._table.is_at(self._known.version):
             self._known = self._verified(self._table.newest())
         if not self._is_compared:
-            self._compare()
+            self.compare()
         return self._known
 
-    def _compare(self) -> None:
-        """See that this is the table that we have written to, and no copy; once per process."""
+    def compare(self) -> None:
+        """See that this is the table that we have written to, and no copy; one job.
+
+        Each process does so once, and whoever relies on what it remembers of the rows each time.
+
+        Raises:
+            ForeignWriteError: WH341, if it is a copy.
+        """
         assert self._made is not None
         entry = self._table.entry(self._made.version)
         if entry is not None and (entry.mark is None or entry.mark.id != self._made.id):
@@ -434,6 +442,7 @@ def _commit_of(entry: Entry) -> Commit | None:
         mark.info,
         mark.kind is Kind.LOAD,
         mark.extended_from,
+        _made_by(entry),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -29,8 +30,8 @@ def test_what_no_row_says_is_not() -> None:
 def test_what_has_too_many_values_is_not() -> None:
     """As many rows to each value in the whole view as among those that were found."""
     found = {REGION: Met(10, 100)}
-    assert Index(most=100).noting(found, 0, 1_000).worth == {REGION}
-    assert Index(most=99).noting(found, 0, 1_000).worth == frozenset()
+    assert Index(most=120).noting(found, 0, 1_000).worth == {REGION}
+    assert Index(most=110).noting(found, 0, 1_000).worth == frozenset()
 
 
 def test_what_had_too_many_values_is_not() -> None:
@@ -66,6 +67,18 @@ def test_only_what_a_batch_looks_up_is_due() -> None:
 def test_one_that_is_not_looked_into_is_given_up() -> None:
     idle = Index(most=5, numbers={REGION: 0}, frame=cast("Any", object()), idle=MOST_IDLE)
     assert idle.after(NOWHERE, NOWHERE, 1, is_used=False) == Index(most=5)
+
+
+def test_it_never_has_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lookups.spark.indexing._summed", lambda rows: rows)
+    held = Index(numbers={REGION: 0}, frame=MagicMock(), entries=850_000)
+    names = MagicMock()
+    assert held.after(names, MagicMock(), 100_000, is_used=True).size == 950_000
+    names.kept().count.return_value = 870_000  # put together: most were there already
+    assert held.after(names, MagicMock(), 200_000, is_used=True).size == 870_000
+    names.kept().count.return_value = 910_000
+    given_up = held.after(names, MagicMock(), 200_000, is_used=True)
+    assert (given_up.size, given_up.refused) == (0, {REGION})
 
 
 def test_batches_that_change_nothing_do_not_count() -> None:
