@@ -78,6 +78,7 @@ test-connect: spark ## run the Spark tests, quick and long, over Spark Connect
 
 life: life-cluster life-connect ## run one long test of a warehouse on both of these
 
+life-cluster life-connect: SPARK_FOLDER = tests/long
 life-cluster life-connect: life-%: spark
 	SPARK_TESTS_ON=$* $(SPARK_TEST) -k test_a_life
 

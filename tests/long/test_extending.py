@@ -1,4 +1,4 @@
-"""Batches that are extended: in many ways at once, through crashes and repairs, and refused.
+"""Batches whose questions are answered as of a later version: they are extended up to it.
 
 Most tests share one warehouse, one after the other: each begins with views that have what the
 source has.
@@ -6,23 +6,124 @@ source has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import pytest
 
+import selfmaint
 import selfmaint.extending
+from cq.types import Row
 from selfmaint.errors import RuntimeStateError
 from selfmaint.warehouse import Warehouse
 from tests.spark import shops
-from tests.spark.shops import Signed
-from tests.spark.test_extending import BEFORE, PROGRAM, Shop, batches
+from tests.spark.shops import Books, Signed, frame
+from warehouse.batches import netted
+from warehouse.sources import Answer, Join, MemorySource, SimulatedSource, VirtualClock
 from warehouse.tables import BatchOrderError, Store, ViewTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+PROGRAM = selfmaint.parse("""
+.decl orders(id: long, prod: long) key(id)
+.decl products(prod: long, name: string) key(prod)
+catalogue(Prod, Name) :- products(Prod, Name).
+sales(Id, Prod, Name) :- orders(Id, Prod), products(Prod, Name).
+sold(Name) :- orders(_, Prod), products(Prod, Name).
+""")
+BEFORE: Mapping[str, list[Row]] = {
+    "orders": [(1, 1), (2, 2)],
+    "products": [(prod, f"product {prod}") for prod in range(1, 40)],
+}
+
+
+@dataclass
+class Shop:
+    """A source that answers only as of what it has now, its log, and the warehouse."""
+
+    spark: SparkSession
+    path: str
+    memory: MemorySource
+    source: Restless
+    books: Books
+    log: dict[int, dict[str, DataFrame]] = field(default_factory=dict)
+    is_settled: bool = False
+
+    @classmethod
+    def new(cls, spark: SparkSession, path: Path, rows: Mapping[str, list[Row]]) -> Shop:
+        memory = MemorySource.of_rows(spark, PROGRAM.relations.values(), rows)
+        source = Restless(memory, clock=VirtualClock(), newest_only=True)
+        shop = source.shop = cls(spark, str(path), memory, source, shops.books(rows))
+        return shop
+
+    def open(self, *, with_later: bool = True) -> Warehouse:
+        later = self.later if with_later else None
+        return Warehouse.open(
+            self.spark, self.path, PROGRAM, source=self.source, later=later, lookups="always"
+        )
+
+    def move(self, **changes: Signed) -> int:
+        """The source takes a batch, which has the number that is returned."""
+        self.is_settled = False
+        batch = {n: frame(self.spark, PROGRAM.relations[n], rows) for n, rows in changes.items()}
+        number = self.memory.advance(batch)
+        self.log[number] = batch
+        shops.change(self.books, changes)
+        return number
+
+    def later(self, after: int, upto: int) -> dict[str, DataFrame]:
+        """As a user has it: the net effect of a piece of the log."""
+        from pyspark.sql import functions as sf
+
+        assert after < upto
+        found: dict[str, list[DataFrame]] = {}
+        for number in range(after + 1, upto + 1):
+            for name, changes in self.log[number].items():
+                found.setdefault(name, []).append(changes.withColumn("at", sf.lit(number)))
+        return {
+            name: netted(PROGRAM.relations[name], reduce(type(parts[0]).unionByName, parts), "at")
+            for name, parts in found.items()
+        }
+
+    def check(self, warehouse: Warehouse) -> None:
+        """The views are right, and as of what the source has."""
+        assert batches(warehouse) == [self.memory.version()] * len(PROGRAM.views)
+        shops.check(warehouse, self.books)
+        self.is_settled = True
+
+
+class Restless(SimulatedSource):
+    """A source that has a new order whenever somebody asks, so many times."""
+
+    shop: Shop
+    moves = 0
+    moving = Lock()
+
+    def answer(self, join: Join, keys: DataFrame | None, version: int) -> Answer:
+        with self.moving:  # two views ask side by side
+            if self.moves:
+                self.moves -= 1
+                self.shop.move(orders=[("+", 1000 + self.moves, 30)])
+        return super().answer(join, keys, version)
+
+
+def batches(warehouse: Warehouse) -> list[int | None]:
+    """The batch that each view has."""
+    return [table.state().batch for table in warehouse._store.views.values()]
+
+
+def state_of(warehouse: Warehouse) -> object:
+    """The views' rows, versions and batches."""
+    return {
+        name: (table.state(), shops.rows_of(warehouse, name))
+        for name, table in warehouse._store.views.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +133,11 @@ def shared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sho
 
 @pytest.fixture
 def shop(shared: Shop) -> Shop:
-    return shared.settled()
-
-
-def state_of(warehouse: Warehouse) -> object:
-    """The views' rows, versions and batches."""
-    return {
-        name: (table.state(), shops.rows_of(warehouse, name))
-        for name, table in warehouse._store.views.items()
-    }
+    """Views that have what the source has, also if they are new or if an earlier test failed."""
+    if not shared.is_settled:
+        shared.open().load()
+        shared.is_settled = True
+    return shared
 
 
 @contextmanager
@@ -156,6 +253,19 @@ class TestOneBatch:
         shared.check(warehouse)
         history = [row["batch"] for row in warehouse.history("sales").tail(2)]
         assert history == [number - 1, number]
+
+
+def test_nothing_is_left_of_a_batch(shop: Shop) -> None:
+    """It has cost a question all the same."""
+    warehouse = shop.open()
+    asked = shop.source.questions
+    number, last = shop.move(orders=[("+", 30, 18)]), shop.move(orders=[("-", 30, 18)])
+    report = warehouse.apply(shop.log[number], number)
+    assert report.batch == last
+    assert 0 < shop.source.questions - asked == sum(v.cost.questions for v in report.views)
+    assert all("was extended" in note for view in report.views for note in view.notes)
+    assert all(view.notes for view in report.views)
+    shop.check(warehouse)
 
 
 def test_without_the_changes_it_is_refused(shop: Shop) -> None:

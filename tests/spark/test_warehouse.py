@@ -1,10 +1,10 @@
-"""A warehouse from end to end, as a user drives it; the same on every kind of session."""
+"""A warehouse, as a user drives it; the same on every kind of session."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -19,7 +19,6 @@ import selfmaint
 from cq.types import Row
 from examples import first_warehouse
 from selfmaint.deciding import side_by_side
-from selfmaint.errors import RuntimeStateError
 from selfmaint.measure import JOB_GROUP
 from selfmaint.warehouse import Warehouse
 from tests.spark import shops
@@ -36,10 +35,7 @@ from warehouse.sources import (
     VirtualClock,
 )
 from warehouse.tables import (
-    BatchOrderError,
     ForeignWriteError,
-    ProgramChangedError,
-    ViewTable,
 )
 
 if TYPE_CHECKING:
@@ -144,94 +140,13 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def shared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """One warehouse for the tests that need no other program; not loaded yet."""
+    """One warehouse for the tests that need no other program."""
     return Shop.new(spark, tmp_path_factory.mktemp("shop"))
 
 
 @pytest.fixture
 def shop(shared: Shop) -> Shop:
     return shared.settled()
-
-
-@contextmanager
-def dying_in(table: str, method: str) -> Iterator[None]:
-    """The process dies before it writes a view's table."""
-    real = getattr(ViewTable, method)
-
-    def dying(self: ViewTable, *arguments: object, **options: object) -> object:
-        if self.name == f"view `{table}`":
-            raise KeyboardInterrupt
-        return real(self, *arguments, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ViewTable, method, dying)
-        with pytest.raises(KeyboardInterrupt):
-            yield
-
-
-def test_a_life(shared: Shop) -> None:
-    """A load at the second attempt, new facts, an update, new dimensions, a miss, deletions."""
-    shop = shared
-    with pytest.raises(RuntimeStateError, match="RT401"):
-        shop.apply(orders=[("+", 9, 1, 1, DAY)])
-    first = shop.memory.version()
-    with dying_in("demand", "replace"):
-        shop.warehouse.load()
-    # `sales` is loaded as of this batch. As a batch it would begin `demand` with one order.
-    with pytest.raises(BatchOrderError, match=r"`load\(\)` again"):
-        shop.warehouse.apply(shop.batch(orders=[("+", 9, 1, 1, DAY)]), first)
-    assert shop.warehouse.load() == first
-    shop.check()
-    assert shop.rows("open_for_business") == [(True,)]
-    asked = shop.source.questions
-
-    # One update changes what no view shows, the other what both show.
-    known = shop.apply(
-        orders=[("+", 4, 2, 2, DAY)],
-        products=[("-", 1, "tools", Decimal("9.99")), ("+", 1, "tools", None)],
-        customers=[("-", 1, "Ann", "EU"), ("+", 1, "Ann", "JP")],
-    )
-    sales = known.of("sales")
-    assert sales.changes(selfmaint.Kind.SELF_MAINTAINED) == 3
-    assert (sales.cost.questions, sales.inserted, sales.deleted) == (0, 4, 3)
-    # An order comes with all that it refers to; another one is a customer's first.
-    arrived = shop.apply(
-        customers=[("+", 4, "Di", "EU")],
-        products=[("+", 3, "books", Decimal("1.00"))],
-        orders=[("+", 5, 4, 3, DAY), ("+", 6, 3, 3, DAY)],
-        notes=[("-", 3, "open")],
-    )
-    sales = arrived.of("sales")
-    assert (sales.changes(selfmaint.Kind.MISS), sales.cost.questions) == (1, 1)
-    assert sales.inserted == 2
-    assert shop.rows("open_for_business") == []
-    assert shop.source.questions - asked == sum(
-        report.cost.questions for applied in (known, arrived) for report in applied.views
-    )
-    gone = shop.apply(
-        orders=[("-", 1, 1, 1, DAY), ("-", 5, 4, 3, DAY)], customers=[("-", 4, "Di", "EU")]
-    )
-    assert gone.of("sales").deleted == 2
-    shop.check()
-    for view in shop.warehouse.views:
-        found = shop.warehouse.verify(view)
-        assert found.is_right, (view, found.sample.collect())
-
-    last = first + 3
-    before = shop.rows("sales")
-    assert shop.warehouse.apply({}, last).is_replay
-    assert shop.rows("sales") == before
-    history = shop.warehouse.history("sales").collect()
-    assert [(row["batch"], row["is_changed"]) for row in history] == [
-        (first + n, True) for n in range(4)
-    ]
-    reopened = shop.open()
-    assert reopened.apply({}, last).is_replay
-    with pytest.raises(BatchOrderError, match=f"expected is batch {last + 1}"):
-        reopened.apply({}, last + 2)
-    other = selfmaint.parse(PROGRAM.replace("demand(Region, Category)", "demand(Category, Region)"))
-    with pytest.raises(ProgramChangedError, match="demand"):
-        Warehouse.open(shop.spark, shop.path, other, source=shop.source)
 
 
 def test_bad_batches_change_nothing(shop: Shop) -> None:
