@@ -173,7 +173,7 @@ def decide(
         with (
             stored.table.unchanged(task.state.version, number),
             clock.stage("decide"),
-            ThreadPoolExecutor(1) as beside,
+            ThreadPoolExecutor(2) as beside,
         ):
             reading = _Reading(stored, task.state.version, beside, inheriting)
             size = beside.submit(inheriting(stored.table.size), task.state.version)
