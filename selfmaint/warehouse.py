@@ -282,7 +282,7 @@ class Warehouse:
             RuntimeStateError: RT405, nobody to ask; RT409, no number, and loaders alone.
         """
         with self._turn:
-            self._store.learn()
+            journal = self._store.learn()
             self._sources()
             version = self._newest_batch() if number is None else _whole(number)
             first = self._first_brought(version)
@@ -293,7 +293,7 @@ class Warehouse:
                 commits[stored.name] = stored.table.replace(
                     expected, version, rows, {"load": version}, extended_from=first
                 )
-            self._store.record(version, commits, extended_from=first)
+            self._store.record(version, commits, follows=journal, extended_from=first)
             return version
 
     def _batches_seen(self) -> list[int]:
@@ -365,6 +365,7 @@ class Warehouse:
         jobs = JobCount(self.spark)
         with self._turn, jobs.counting():
             before = self._made()
+            journal = self._store.learn()
             states = self._store.states()
             # Another thread may have looked meanwhile: then it is not known what the states are of.
             made = before if before == self._made() else {}
@@ -372,13 +373,16 @@ class Warehouse:
                 self._require_finished(states)
                 require_number(states)
             number = self._next(states) if given is None else given
-            last, reports = self._apply(batch, number, states, made, jobs, is_chosen=given is None)
+            last, reports = self._apply(
+                batch, number, journal, states, made, jobs, is_chosen=given is None
+            )
             return Report(last, reports, time.monotonic() - started, jobs.total())
 
     def _apply(
         self,
         batch: Mapping[str, DataFrame],
         number: int,
+        journal: int,
         states: Mapping[str, State],
         made: Mapping[str, Made | None],
         jobs: JobCount,
@@ -388,6 +392,7 @@ class Warehouse:
         """Apply a batch under a number, which the caller gave or which was chosen for it.
 
         Args:
+            journal: its version before the views were looked at.
             made: the commits of ours that made the views as they are in these states, if known.
         """
         places = self._store.check_batch(number, states)
@@ -400,7 +405,7 @@ class Warehouse:
         }
         extent = extent_of(number, max([number, *reached.values()]), states)
         if all(version == extent.last for version in reached.values()):
-            self._store.record(extent.last, {}, extended_from=extent.extended_from)
+            self._store.record(extent.last, {}, follows=journal, extended_from=extent.extended_from)
             return extent.last, tuple(map(_replay_of, self._views.values()))
         sources = self._sources()
         changes = self._checked(batch)
@@ -448,7 +453,9 @@ class Warehouse:
             commits[name] = replace(commit, info=info)
             self._keep_index(name, commit.made or made.get(name), decisions[name].index)
         self._is_cold = False
-        self._store.record(last, commits, paying.note(), extended_from=extent.extended_from)
+        self._store.record(
+            last, commits, paying.note(), follows=journal, extended_from=extent.extended_from
+        )
         return last, tuple(reports)
 
     def _made(self) -> dict[str, Made | None]:
@@ -648,7 +655,7 @@ class Warehouse:
         from warehouse.tables import MissingTableError
 
         name, table = stored.name, stored.table
-        self._store.learn()
+        journal = self._store.learn()
         state = table.last_state()
         batch = _batch_of(name, state)
         if number is None and name in self._loaders:
@@ -665,7 +672,7 @@ class Warehouse:
         # The batches that one which was extended brought with it must still be recognised.
         first = state.extended_from if batch == state.batch else None
         commit = table.replace(expected, batch, rows, {"repair": batch}, extended_from=first)
-        self._store.record_one(name, commit)
+        self._store.record_one(name, commit, follows=journal)
         return commit.version
 
     def optimize(self, name: str) -> tuple[str, ...]:

@@ -92,6 +92,37 @@ def test_another_batch_got_the_number_that_was_chosen(
     assert rows_of(world.warehouse, "eu") == [(1,), (8,), (9,)]
 
 
+def test_a_thread_looks_while_a_view_is_repaired_ahead(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch that leaves a view as it is has no commit there that would fail: the journal's does.
+
+    The repair goes further than the batch, and the look lets this maintainer know of it.
+    """
+    other, apply = world.open(), Warehouse._commit
+    first, second = world.order(2, 2), world.order(3, 1)
+
+    def look(maintainer: Warehouse) -> None:
+        with pytest.raises(RuntimeStateError, match="RT408"):  # the views are apart
+            maintainer.next_batch()
+
+    def overtaken(self: Warehouse, *given: Any) -> Any:
+        monkeypatch.setattr(Warehouse, "_commit", apply)
+        other.repair("eu", 2)
+        thread = threading.Thread(target=look, args=(self,))
+        thread.start()
+        thread.join()
+        return apply(self, *given)
+
+    monkeypatch.setattr(Warehouse, "_commit", overtaken)
+    with pytest.raises(ConflictError):
+        world.warehouse.apply(first, 1)
+    world.warehouse.apply(second, 2)
+    assert world.warehouse.next_batch() == 3
+    assert rows_of(world.warehouse, "eu") == [(1,), (3,)]
+    world.check()
+
+
 def test_batches_of_several_threads_take_turns(world: World) -> None:
     batches = [world.order(id, 1) for id in (8, 9)]
     threads = [threading.Thread(target=world.warehouse.apply, args=(each,)) for each in batches]

@@ -183,10 +183,18 @@ class Store:
         self.learn()
         return {name: table.state() for name, table in self.views.items()}
 
-    def learn(self) -> None:
-        """Learn what another maintainer has recorded, if anything; no Spark job if nothing."""
-        if not self._journal.is_at(self._version):
+    def learn(self) -> int:
+        """Learn what another maintainer has recorded, if anything; no Spark job if nothing.
+
+        Returns:
+            The journal's version. Whoever decides something now says with it what that is to follow
+            (`record`): another thread that looks meanwhile learns more.
+        """
+        version = self._version
+        if not self._journal.is_at(version):
             self.catch_up()
+            version = self._version
+        return version
 
     def unfinished(self, states: Mapping[str, State]) -> Extent | None:
         """The last batch, if not every view has it, or the journal does not say so; else None.
@@ -262,6 +270,7 @@ class Store:
         commits: Mapping[str, Commit],
         note: Note | None = None,
         *,
+        follows: int | None = None,
         extended_from: int | None = None,
     ) -> None:
         """Note that a batch is done, in one commit of the journal; also for unchanged views.
@@ -272,6 +281,9 @@ class Store:
             commits: by view. One that is not named had the batch already, before a crash, or
                 has nothing to do with it: its number moves on, too.
             note: to be remembered, in place of the last one; None leaves it.
+            follows: what `learn` said before the batch was checked. A view that has no commit of
+                this batch is as the batch left it only if nothing was recorded since; the newest
+                version that is known unless given.
             extended_from: the batch's own number, if it was extended to `batch`.
         Raises:
             ConflictError: WH340, if another maintainer recorded meanwhile. That is known then,
@@ -287,16 +299,19 @@ class Store:
         ):
             seen = {}  # all is told already; a version that upkeep moved on is no news
         done = {**{name: commit for name, commit in seen.items() if commit}, **commits}
-        self._record(batch, states, done, note, extended_from)
+        self._record(batch, states, done, note, follows, extended_from)
 
-    def record_one(self, name: str, commit: Commit) -> None:
+    def record_one(self, name: str, commit: Commit, *, follows: int | None = None) -> None:
         """Note that one view was replaced. The others keep the batches that they have.
+
+        Args:
+            follows: as in `record`.
 
         Raises:
             ConflictError: WH340, as `record`.
         """
         states = {other: table.known for other, table in self.views.items()}
-        self._record(commit.batch, states, {name: commit}, None, commit.extended_from)
+        self._record(commit.batch, states, {name: commit}, None, follows, commit.extended_from)
 
     def _record(
         self,
@@ -304,6 +319,7 @@ class Store:
         states: Mapping[str, State],
         commits: Mapping[str, Commit],
         note: Note | None,
+        follows: int | None,
         extended_from: int | None,
     ) -> None:
         # Without a line there is no news: upkeep moved a version on, which the next line will say.
@@ -320,7 +336,8 @@ class Store:
             mark = Mark(Kind.RECORD, batch, told, extended_from=extended_from)
             frame = _lines_frame(self._journal.spark, lines)
             try:
-                self._version = self._journal.note(frame, self._version, mark).version
+                expected = self._version if follows is None else follows
+                self._version = self._journal.note(frame, expected, mark).version
             except ConflictError:
                 self.catch_up()
                 raise
