@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from lookups.plan import ACTIONS
 from lookups.verdict import Because, Kind
 from selfmaint.report import Count
-from warehouse.batches import Changes
 
 if TYPE_CHECKING:
-    from lookups.spark import Counts
+    from lookups.spark import Changes, Counts
 
 
 def verdicts(counts: Counts) -> Iterator[Count]:

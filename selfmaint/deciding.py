@@ -19,14 +19,13 @@ from selfmaint.errors import RuntimeStateError
 from selfmaint.measure import JobCount, StageClock
 from selfmaint.report import Count
 from selfmaint.stored import Stored
-from warehouse.batches import Changes
 from warehouse.sources import Answer, Cost, Join, Source, ask
 from warehouse.tables import State
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lookups.spark import Answers, Ask, Index, Maintained
+    from lookups.spark import Answers, Ask, Changes, Index, Maintained
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -108,7 +107,7 @@ def decide_all(
     Raises:
         SourceError, RuntimeStateError: of the first view that could not be decided.
     """
-    from lookups.spark import touched
+    from lookups.spark import gathered, touched
 
     hits = touched([task.stored.query for task in tasks], changes)
     affected = [task for task, is_hit in zip(tasks, hits, strict=True) if is_hit]
@@ -116,10 +115,11 @@ def decide_all(
     if len(affected) == 1:
         found = [replace(decide(spark, affected[0], changes, number), jobs=jobs.more())]
     else:
+        together = gathered(changes)
 
         def alone(task: Task) -> Decision:
             with jobs.aside() as count:
-                return replace(decide(spark, task, changes, number), jobs=count())
+                return replace(decide(spark, task, together, number), jobs=count())
 
         found = side_by_side(spark, alone, affected)
     decided = iter(found)

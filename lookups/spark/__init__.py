@@ -23,7 +23,7 @@ Of `cq` and `lookups` only this package imports pyspark, and only `selfmaint` im
 
 from lookups.spark.changes import Changes
 from lookups.spark.counts import Counts, Tally
-from lookups.spark.execute import Decided, Maintained, maintain
+from lookups.spark.execute import Decided, Maintained, gathered, maintain
 from lookups.spark.indexing import MOST_ENTRIES, Index
 from lookups.spark.misses import Answers, Ask, Reading
 from lookups.spark.screens import touched
@@ -39,6 +39,7 @@ __all__ = [
     "Maintained",
     "Reading",
     "Tally",
+    "gathered",
     "maintain",
     "touched",
 ]

@@ -96,13 +96,15 @@ def bind(
 ) -> DataFrame:
     """Bind what the batch knows, and find out where that leaves nothing to join with.
 
+    The last join is left open.
+
     Args:
         joins: how many the frame is already made of.
     """
     frame = _tested(names, frame, tests)
-    for number, step in enumerate(steps, joins + 1):
-        frame = _tested(names, _resolved(names, frame, changes, step), tests)
-        frame = names.kept_now_and_then(frame, number)
+    for number, step in enumerate(steps, 1):
+        frame = _resolved(names, frame, changes, step, is_open=number == len(steps))
+        frame = names.kept_now_and_then(_tested(names, frame, tests), joins + number)
     return frame
 
 
@@ -117,7 +119,12 @@ def _tested(names: Names, frame: DataFrame, tests: Sequence[Comparison]) -> Data
 
 
 def _resolved(
-    names: Names, frame: DataFrame, changes: Mapping[str, DataFrame], step: Resolution
+    names: Names,
+    frame: DataFrame,
+    changes: Mapping[str, DataFrame],
+    step: Resolution,
+    *,
+    is_open: bool,
 ) -> DataFrame:
     atom = names.query.atoms[step.subgoal]
     cells = ", ".join(f"'r{i}', c{i}" for i in range(len(atom.terms)))
@@ -131,7 +138,7 @@ def _resolved(
         )
     )
     same = all_of(f"k{i} = {names.term(atom.terms[i])}" for i in step.key)
-    frame = names.joined(frame, known, same).drop(*keys)
+    frame = names.joined(frame, known, same, is_open=is_open).drop(*keys)
 
     bit = 1 << step.bit
     hit = f"insert AND NOT dead AND (mask & {bit}) = 0 AND {certain('changed')}"

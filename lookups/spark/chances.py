@@ -156,6 +156,8 @@ def settled_answers(
 ) -> DataFrame:
     """What the settled view answers: `piece`, `key`, `g`. Pieces without an answer are left out.
 
+    The last join is left open.
+
     Args:
         wanted: distinct `piece`, `key`.
         missed: the missed changes of each changed subgoal.
@@ -173,8 +175,9 @@ def settled_answers(
     variables = [f"key.x{n} AS x{n}" for n in range(len(names.types))]
     unpacked = names.constants.on(wanted.selectExpr("piece", "key", *variables))
     made = exploded(unpacked, ("piece", "key"), structs, "f")
-    found = names.joined_on(made, evidence, ("f", "k")).selectExpr("piece", "key", "g").distinct()
     altered = _altered(names, pieces, wanted, missed)
+    found = names.joined_on(made, evidence, ("f", "k"), is_open=altered is None)
+    found = found.selectExpr("piece", "key", "g").distinct()
     return (
         found if altered is None else names.filtered(found, altered, ("piece", "key"), "left_anti")
     )
@@ -222,6 +225,8 @@ def completed_rows(
 ) -> DataFrame:
     """The view rows that missed insertions of one subgoal add, once all pieces have answers.
 
+    The last join is left open.
+
     Args:
         answers: None where nothing was left to ask.
     """
@@ -241,11 +246,13 @@ def completed_rows(
         # look the same come once, and those that some piece has no answer for do not come at all.
         rows = rows.distinct()
         for n in several[1:]:
-            rows = _answered(names, rows, n, left[n][1], answers, ())
+            rows = _answered(names, rows, n, left[n][1], answers)
     for joins, n in enumerate(order, 1):
-        piece = left[n][1]
+        piece, is_open = left[n][1], joins == len(order)
         name = f"g{piece.number}"
-        rows = _answered(names, rows, n, piece, answers, (f"g AS {name}",)).drop(f"wanted{n}")
+        rows = _answered(names, rows, n, piece, answers, (f"g AS {name}",), is_open=is_open).drop(
+            f"wanted{n}"
+        )
         rows = names.kept_now_and_then(rows, joins)
         for var in piece.wanted:
             given.setdefault(var, []).append(f"{name}.h{query.columns[var]}")
@@ -272,7 +279,9 @@ def _answered(
     n: int,
     piece: Piece,
     answers: DataFrame | None,
-    columns: Sequence[Sql],
+    columns: Sequence[Sql] = (),
+    *,
+    is_open: bool = False,
 ) -> DataFrame:
     """The rows with these columns of the answers to what they want as `wanted{n}`, if anything.
 
@@ -281,7 +290,7 @@ def _answered(
     assert answers is not None
     found = answers.where(f"piece = {piece.number}").selectExpr("key AS answered", *columns)
     found = found if columns else found.distinct()
-    rows = names.joined(rows, found, f"wanted{n} = answered")
+    rows = names.joined(rows, found, f"wanted{n} = answered", is_open=is_open)
     return rows.where(f"wanted{n} IS NULL OR answered IS NOT NULL").drop("answered")
 
 

@@ -30,6 +30,16 @@ class Changes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Gathered:
+    """Changes whose frame is in one partition; see `columns.in_one_piece`."""
+
+    frame: DataFrame
+    inserts: int
+    deletes: int
+    is_named: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Kinds:
     """Which kinds of changes a relation has: what a batch does not have needs no work."""
 

@@ -114,6 +114,19 @@ def exploded(frame: DataFrame, kept: Sequence[str], structs: Iterable[Sql], tag:
     return entries.where(f"{tag} IS NOT NULL")
 
 
+def in_one_piece(frame: DataFrame) -> DataFrame:
+    """The frame, kept in one partition.
+
+    The limit is never reached: on the way there are about as many rows as come out of it, and so
+    many of them end the batch with an error. Spark multiplies the sizes that it expects from join
+    to join, and would share the rows out again if it expects very many; a limit bounds what it
+    expects.
+    Spark compiles a limit anew each time, with all that it runs in one stage with it, unless it
+    comes last in what is run: so the frame is kept there.
+    """
+    return frame.coalesce(1).limit(MOST_ROWS).localCheckpoint(eager=False)
+
+
 def is_one_of(column: str, numbers: Iterable[int]) -> Sql:
     return f"{column} IN ({', '.join(map(str, numbers)) or 'NULL'})"
 
@@ -183,16 +196,8 @@ class Names:
         return union.coalesce(1) if self.is_small else union
 
     def gathered(self, frame: DataFrame) -> DataFrame:
-        """The frame, kept in one partition, if the batch is small, so that joins need no shuffle.
-
-        The limit is never reached: on the way there are about as many rows as come out of it, and
-        so many of them end the batch with an error. Spark multiplies the sizes that it expects from
-        join to join, and would share the rows out again if it expects very many; a limit bounds
-        what it expects.
-        Spark compiles a limit anew each time, with all that it runs in one stage with it, unless it
-        comes last in what is run: so the frame is kept there.
-        """
-        return self.kept(frame.coalesce(1).limit(MOST_ROWS)) if self.is_small else frame
+        """The frame, kept in one partition if the batch is small, so that joins need no shuffle."""
+        return in_one_piece(frame) if self.is_small else frame
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """The frame, cut off from how it is computed, which the first job that needs it does."""
@@ -205,16 +210,39 @@ class Names:
         """
         return frame if self.is_small or joins % MOST_JOINS else self.kept(frame)
 
+    def finished(self, frame: DataFrame) -> DataFrame:
+        """The frame, kept, with all that was done since a join that was left open."""
+        return self.gathered(frame) if self.is_small else self.kept(frame)
+
     def joined(
-        self, left: DataFrame, right: DataFrame, condition: Sql, how: str = "left"
+        self,
+        left: DataFrame,
+        right: DataFrame,
+        condition: Sql,
+        how: str = "left",
+        *,
+        is_open: bool = False,
     ) -> DataFrame:
-        """A join of two frames of about the size of a batch, which do not share a name."""
-        return self.gathered(left.join(self.hinted(right), sf.expr(condition), how))
+        """A join of two frames of about the size of a batch, which do not share a name.
+
+        Args:
+            is_open: what is made of it is joined with nothing else before it is `finished`. That
+                saves keeping it twice.
+        """
+        found = left.join(self.hinted(right), sf.expr(condition), how)
+        return found if is_open else self.gathered(found)
 
     def joined_on(
-        self, left: DataFrame, right: DataFrame, columns: Sequence[str], how: str = "inner"
+        self,
+        left: DataFrame,
+        right: DataFrame,
+        columns: Sequence[str],
+        how: str = "inner",
+        *,
+        is_open: bool = False,
     ) -> DataFrame:
-        return self.gathered(left.join(self.hinted(right), list(columns), how))
+        found = left.join(self.hinted(right), list(columns), how)
+        return found if is_open else self.gathered(found)
 
     def filtered(
         self, left: DataFrame, right: DataFrame, columns: Sequence[str], how: str = "left_semi"

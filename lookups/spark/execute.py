@@ -17,7 +17,7 @@ from lookups.emit import emit_step
 from lookups.plan import ACTIONS, Action, Rule, Step
 from lookups.spark.bindings import Case, Resolution, cases, resolutions
 from lookups.spark.chances import Piece, Pieces, is_left
-from lookups.spark.changes import Changes, Kinds, rows_of
+from lookups.spark.changes import Changes, Gathered, Kinds, rows_of
 from lookups.spark.columns import (
     MOST_ROWS,
     Names,
@@ -26,6 +26,7 @@ from lookups.spark.columns import (
     balanced,
     exploded,
     if_,
+    in_one_piece,
     kinds,
     numbered,
     with_columns,
@@ -143,6 +144,16 @@ def maintain(
     return run.finish()
 
 
+def gathered(changes: Mapping[str, Changes]) -> Mapping[str, Changes]:
+    """The changes of a batch, kept as small batches need them: once, for several views."""
+    if sum(each.inserts + each.deletes for each in changes.values()) > MOST_SMALL:
+        return changes
+    return {
+        name: Gathered(in_one_piece(each.frame), each.inserts, each.deletes, each.is_named)
+        for name, each in changes.items()
+    }
+
+
 def is_cached(frame: DataFrame) -> bool:
     """Whether somebody has cached what this frame shows: Spark reads that, and no file, then."""
     level = frame.storageLevel
@@ -193,7 +204,10 @@ class _Run:
 
     def prepare(self) -> None:
         names = self.names
-        rows = {name: names.gathered(frame) for name, frame in self.rows.items()}
+        rows = {
+            name: frame if isinstance(self.changes[name], Gathered) else names.gathered(frame)
+            for name, frame in self.rows.items()
+        }
         bound: dict[int, tuple[Resolution, ...]] = {}
         possible = Families()  # they are numbered when it is known which lookups are made
         for subgoal in self.order:
@@ -204,7 +218,7 @@ class _Run:
                 self.reading.is_likely()
             bound[subgoal] = resolutions(self.query, subgoal, rows) if kinds.inserts else ()
             frame = parts_of(names, rows, subgoal, kinds, insert, delete, bound[subgoal])
-            self.parts[subgoal] = Changed(subgoal, kinds, insert, delete, names.kept(frame), may_be)
+            self.parts[subgoal] = Changed(subgoal, kinds, insert, delete, frame, may_be)
         self.leave_out()
         pieces = Pieces(names, self.families)
         for subgoal, changed in self.parts.items():
@@ -345,7 +359,12 @@ class _Run:
     # Round by round
 
     def now(self, wanted: set[int]) -> DataFrame | None:
-        return at(self.names, self.families, self.evidence, self.deltas, wanted)
+        """The evidence for some families, now that earlier rounds have changed the view.
+
+        A round meets it several times.
+        """
+        found = at(self.names, self.families, self.evidence, self.deltas, wanted)
+        return self.names.kept(found) if self.deltas and found is not None else found
 
     def work_through(self, subgoal: int) -> None:
         """One subgoal's deletions, then its insertions, both on the view before the deletions.
@@ -358,7 +377,8 @@ class _Run:
         evidence = self.now(families_of(changed))
         frame = looked_up(names, changed.frame, changed, evidence, LOOKED_UP)
         frame = decided(names, frame, changed, waits=changed.open.waiting)
-        frame = self.verdicts[subgoal] = self.names.kept(frame)
+        # Of what is not open nothing was looked up: the verdicts are expressions over the parts.
+        frame = self.verdicts[subgoal] = names.finished(frame) if changed.is_open else frame
         gone = come = None
         if changed.open.deletes:
             gone = removed_rows(names, frame, changed.delete, evidence, "true")
@@ -374,7 +394,7 @@ class _Run:
         """Note what a round did to the view."""
         delta = net(self.names, gone, come)
         if delta is not None:
-            self.deltas.append(self.names.kept(delta))
+            self.deltas.append(self.names.finished(delta))
 
     def disappear(self, subgoal: int) -> None:
         """Deletions of a key that is gone for good, unless a child's missed deletion keeps it."""
@@ -383,9 +403,9 @@ class _Run:
             return
         evidence = self.now(families_of(changed))
         frame = stuck(names, self.verdicts[subgoal], changed, self.verdicts)
-        frame = names.kept(taken_by_now(names, frame, changed))
+        frame = names.finished(taken_by_now(names, frame, changed))
         frame = decided_at_last(names, frame, changed, evidence)
-        frame = self.verdicts[subgoal] = self.names.kept(frame)
+        frame = self.verdicts[subgoal] = names.finished(frame)
         gone = removed_rows(names, frame, changed.delete, evidence, "late")
         self.change(gone, None)
 
@@ -410,7 +430,7 @@ class _Run:
             self.reading,
         )
         if counts.missed:
-            result = names.kept(misses.complete(counts.missed).where("n != 0"))
+            result = names.finished(misses.complete(counts.missed).where("n != 0"))
             counts = count(names, self.verdicts, result, counts)
         if names.is_small and max(counts.inserted, counts.deleted) >= MOST_ROWS:
             raise OverflowError(f"a batch of {MOST_SMALL:,} changes changes {MOST_ROWS:,} rows")

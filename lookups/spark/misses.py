@@ -145,22 +145,23 @@ class Misses:
             evidence = self.names.kept(settled)
         new = self.complete_insertions(inserting, changes, evidence)
         replaced, slices = self.replace_slices(sliced, deleting, evidence)
-        is_hidden = not self.by_slices and any(self.parts[i].insert.is_hidden for i in inserting)
-        there = self.there(new) if is_hidden else []
+        there: list[DataFrame] = []
+        if not self.by_slices and any(self.parts[i].insert.is_hidden for i in inserting):
+            new = [self.names.finished(self.names.together(new).distinct())]
+            there = self.there(*new)
         return self.put_together([*new, *slices], replaced, there)
 
-    def there(self, new: Sequence[DataFrame]) -> list[DataFrame]:
-        """Those of the rows that missed insertions add that are in the view.
+    def there(self, new: DataFrame) -> list[DataFrame]:
+        """Those of the rows that missed insertions add, each given once, that are in the view.
 
         The evidence tells it of insertions that show something. For one that shows nothing it would
         be the whole view, so the rows themselves are looked for, when they are known.
         """
         names = self.names
-        wanted = names.kept(names.together(new).distinct())
-        count = wanted.count()
+        count = new.count()
         if not count:
             return []
-        wanted = wanted.toDF(*(f"k{i}" for i in range(len(names.head))))
+        wanted = new.toDF(*(f"k{i}" for i in range(len(names.head))))
         wanted = sf.broadcast(wanted) if count <= MOST_BROADCAST else wanted.hint("merge")
         same = all_of(f"h{i} <=> k{i}" for i in range(len(names.head)))
         found = numbered(self.view, "h").join(wanted, sf.expr(same), "left_semi")
@@ -177,7 +178,7 @@ class Misses:
         open_pieces = answers = None
         if needs:
             pieces = names.kept(names.together(needs).distinct())
-            known = names.kept(settled_answers(names, self.pieces, pieces, missed, evidence))
+            known = names.finished(settled_answers(names, self.pieces, pieces, missed, evidence))
             told = known.selectExpr("piece", "key").distinct()
             open_pieces = names.kept(names.filtered(pieces, told, ("piece", "key"), "left_anti"))
             asked = [] if self.by_slices else self.ask_for_pieces(open_pieces)
@@ -232,7 +233,7 @@ class Misses:
         self.asks.append(ask)
         found = self.answer(ask, keys if ask.bound else None)
         self.names.meet(found.rows)
-        return self.names.kept(self.names.gathered(found.frame))
+        return self.names.finished(found.frame)
 
     def replace_slices(
         self, inserting: Sequence[int], deleting: Sequence[int], evidence: DataFrame
@@ -261,7 +262,7 @@ class Misses:
             rows = evidence.where(f"f = {probes.all_rows}")
             shown = rows.selectExpr("k", "true AS there").distinct()
             frame = with_columns(self.verdicts[i], {"k": names.key(probes.shown)})
-            frame = names.kept(names.joined_on(frame, shown, ("k",), "left"))
+            frame = names.finished(names.joined_on(frame, shown, ("k",), "left", is_open=True))
             is_missed = f"NOT insert AND kind = {MISS}"
             replace(probes, frame.where(f"{is_missed} AND there").selectExpr("k").distinct())
             helped = f"{is_missed} AND NOT {certain('there')}"

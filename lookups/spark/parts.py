@@ -73,6 +73,11 @@ class Changed:
     frame: DataFrame
     open: Open
 
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is to be decided that the batch alone does not settle."""
+        return self.open.inserts or self.open.deletes or self.open.waiting
+
 
 OPEN: Sql = "failed IS NULL AND NOT unseen"
 """Parts that are still to be decided by lookups, or put off."""
@@ -89,7 +94,7 @@ def parts_of(
     delete: Probes,
     resolutions: Sequence[Resolution],
 ) -> DataFrame:
-    """The parts of `subgoal`, not yet computed."""
+    """The parts of `subgoal`, kept."""
     query, both = names.query, kinds.both
     relation = query.by_name[query.atoms[subgoal].predicate]
     frame = names.constants.on(changes[relation.name])
@@ -106,11 +111,14 @@ def parts_of(
     taken = _taken(delete.step) if both else "false"
     bound = {**_start(names, subgoal), "mask": "0", "dead": "false"}
     frame = with_columns(frame, {"taken": taken, **bound})
-    for number, guard in enumerate(insert.guards):
-        frame = _guarded(names, frame, f"guard{number}", guard, changes)
-        frame = names.kept_now_and_then(frame, number + 1)
+    guards = len(insert.guards)
+    for number, guard in enumerate(insert.guards, 1):
+        is_last = number == guards and not resolutions
+        frame = _guarded(names, frame, f"guard{number - 1}", guard, changes, is_open=is_last)
+        frame = names.kept_now_and_then(frame, number)
     others = roles(query, subgoal).tests
-    return bind(names, frame, changes, resolutions, others, joins=len(insert.guards))
+    frame = bind(names, frame, changes, resolutions, others, joins=guards)
+    return names.finished(frame) if guards or resolutions else names.kept(frame)
 
 
 def open_parts(names: Names, frames: Mapping[int, DataFrame]) -> dict[int, Open]:
@@ -180,7 +188,13 @@ def _taken(step: Step) -> Sql:
 
 
 def _guarded(
-    names: Names, frame: DataFrame, name: str, guard: Guard, changes: Mapping[str, DataFrame]
+    names: Names,
+    frame: DataFrame,
+    name: str,
+    guard: Guard,
+    changes: Mapping[str, DataFrame],
+    *,
+    is_open: bool,
 ) -> DataFrame:
     if guard.relation not in changes:
         return with_columns(frame, {name: "false"})
@@ -189,7 +203,7 @@ def _guarded(
     changed = changes[guard.relation].selectExpr(*picked, f"true AS {name}").distinct()
     values = zip(keys, guard.values, strict=True)
     same = all_of(f"{key} <=> {names.given(ref)}" for key, ref in values)
-    frame = names.joined(frame, changed, same).drop(*keys)
+    frame = names.joined(frame, changed, same, is_open=is_open).drop(*keys)
     return with_changed(frame, {name: certain(name)})
 
 

@@ -74,23 +74,28 @@ def looked_up(
     """The parts with what their lookups found; `which` says of which parts lookups are made.
 
     What a lookup with a single answer found comes along, as `Probes.given` names it: the new rows
-    are made of it.
+    are made of it. The last join is left open.
     """
     size = max(words(changed.insert), words(changed.delete))
     columns = [f"found{word}" for word in range(size)]
     if evidence is None:
         return with_columns(frame, dict.fromkeys(columns, "0L"))
     steps = {"insert": ("insert", changed.insert), "delete": ("NOT insert", changed.delete)}
-    chosen = [steps[action] for action in actions]
+    chosen = [
+        (is_action, structs)
+        for is_action, of_action in (steps[action] for action in actions)
+        if (structs := probe_structs(names, of_action))
+    ]
     single = sorted(changed.insert.single) if "insert" in actions else []
     for joins, need in enumerate(single, 1):
-        frame = _answered(names, frame, changed.insert, need, evidence, which)
+        is_last = joins == len(single)
+        is_open = is_last and not chosen
+        frame = _answered(names, frame, changed.insert, need, evidence, which, is_open=is_open)
         # The last of them is kept, too: more joins may follow.
-        frame = names.kept_now_and_then(frame, MOST_JOINS if joins == len(single) else joins)
+        frame = names.kept_now_and_then(frame, MOST_JOINS if is_last else joins)
     probes = [
         exploded(frame.where(f"{which} AND {is_action}"), ("id",), structs, "bit")
-        for is_action, of_action in chosen
-        if (structs := probe_structs(names, of_action))
+        for is_action, structs in chosen
     ]
     if probes:
         rows = names.joined_on(names.together(probes), _told(evidence, changed), ("f", "k"))
@@ -99,7 +104,8 @@ def looked_up(
             sf.expr(f"bit_or({if_(f'word = {word}', 'bit', '0L')})").alias(name)
             for word, name in enumerate(columns)
         ]
-        frame = names.joined_on(frame, rows.groupBy("id").agg(*found), ("id",), "left")
+        rows = rows.groupBy("id").agg(*found)
+        frame = names.joined_on(frame, rows, ("id",), "left", is_open=True)
     met = as_words(
         [
             certain(f"met{question.need}") if question.need in single else "false"
@@ -114,7 +120,14 @@ def looked_up(
 
 
 def _answered(
-    names: Names, frame: DataFrame, insert: Probes, need: int, evidence: DataFrame, which: Sql
+    names: Names,
+    frame: DataFrame,
+    insert: Probes,
+    need: int,
+    evidence: DataFrame,
+    which: Sql,
+    *,
+    is_open: bool,
 ) -> DataFrame:
     """The parts with the answer of a need that has one at most, and whether it has."""
     lookup = insert.lookup(need)
@@ -128,7 +141,8 @@ def _answered(
         f"CAST({names.given(ref)} AS {names.head[i]}) {names.equals(i)} a{i}"
         for i, ref in lookup.pattern
     )
-    frame = names.joined(frame, answers, all_of([f"insert AND {which}", *same]))
+    met = all_of([f"insert AND {which}", *same])
+    frame = names.joined(frame, answers, met, is_open=is_open)
     return frame.drop(*(f"a{i}" for i in lookup.columns))
 
 
@@ -239,13 +253,17 @@ def _deletion_kind(probes: Probes) -> Sql:
 def removed_rows(
     names: Names, frame: DataFrame, probes: Probes, evidence: DataFrame | None, which: Sql
 ) -> DataFrame | None:
-    """The view rows that deletions take away; None where there is nothing to take."""
+    """The view rows that deletions take away; None where there is nothing to take.
+
+    As of all rows that a round adds or removes, the last join is left open.
+    """
     if evidence is None:
         return None
     deletions = frame.where(f"NOT insert AND kind = {SELF_MAINTAINED} AND {which}")
     keys = deletions.selectExpr(f"{names.key(probes.shown)} AS k")
     rows = evidence.where(f"f = {probes.all_rows}").selectExpr("k", "g")
-    return names.joined_on(keys, rows, ("k",)).selectExpr(*names.unmasked("g")).distinct()
+    found = names.joined_on(keys, rows, ("k",), is_open=True)
+    return found.selectExpr(*names.unmasked("g")).distinct()
 
 
 def new_rows(
@@ -269,7 +287,8 @@ def new_rows(
     for joins, (need, family) in enumerate(several.items(), 1):
         assert evidence is not None
         answers = evidence.where(f"f = {family}").selectExpr("k AS answered", f"g AS g{need}")
-        rows = names.joined(rows, answers, f"wanted{need} = answered", "inner")
+        same, is_open = f"wanted{need} = answered", joins == len(several)
+        rows = names.joined(rows, answers, same, "inner", is_open=is_open)
         rows = names.kept_now_and_then(rows.drop(f"wanted{need}", "answered"), joins)
 
     def value(cell: Cell) -> Sql:
@@ -296,7 +315,7 @@ def updated_rows(
     rows = rows.selectExpr("old", *(f"c{i}" for i in dict.fromkeys(own.values())))
     rows = rows.distinct() if names.is_small else rows  # as in `new_rows`
     shown = evidence.where(f"f = {changed.delete.all_rows}").selectExpr("k AS old", "g")
-    rows = names.joined_on(rows, shown, ("old",))
+    rows = names.joined_on(rows, shown, ("old",), is_open=True)
     cells = [f"c{own[i]}" if i in own else f"g.h{i}" for i in range(len(names.head))]
     return _with_cells(names, rows, cells)
 
@@ -381,13 +400,17 @@ def _referred(
 
 
 def taken_by_now(names: Names, frame: DataFrame, changed: Changed) -> DataFrame:
-    """`taken` for the waiting deletions: by now every insertion has been decided."""
+    """`taken` for the waiting deletions: by now every insertion has been decided.
+
+    The join is left open.
+    """
     key = changed.delete.step.key
     if not key:
         return frame
     there = frame.where(f"insert AND kind IN ({UNAFFECTED}, {SELF_MAINTAINED})")
     there = there.selectExpr(*(f"c{i} AS t{i}" for i in key), "true AS there").distinct()
-    frame = names.joined(frame, there, all_of(f"c{i} <=> t{i}" for i in key))
+    same = all_of(f"c{i} <=> t{i}" for i in key)
+    frame = names.joined(frame, there, same, is_open=True)
     taken = if_("kind IS NULL", certain("there"), "taken")
     return with_changed(frame, {"taken": taken}).drop("there", *(f"t{i}" for i in key))
 
