@@ -27,6 +27,8 @@ from bench.tables import markdown
 __all__ = ["README", "RESULT", "beside", "block", "filled", "result_of", "summary"]
 
 RESULT: Final = RESULTS / "stream.json"
+USUAL: Final = 200
+"""The latency, in ms, by which runs are compared."""
 
 
 def result_of(settings: Settings) -> Path:
@@ -52,12 +54,21 @@ def block(run: Run, others: Sequence[Run]) -> str:
     """What was found, in sentences and tables.
 
     Args:
-        others: runs of other scales and skews. Their keys are told, which depend on no machine.
+        others: runs of other scales and skews.
     """
+    everything = [run, *others]
+    compared = (
+        ("By scale and skew", tables.by_settings(everything)),
+        (
+            f"By scale and skew, at {latency_name(USUAL)} a question: seconds a batch, and how "
+            "many times as long the other plans take",
+            tables.seconds_by_settings(everything, USUAL),
+        ),
+    )
     told = (
         ("What was to be reached", tables.reached(run)),
         ("All batches and views together", tables.overall(run)),
-        *((("By scale and skew", tables.by_settings([run, *others])),) if others else ()),
+        *(compared if others else ()),
         ("Seconds a batch: median and quartiles", tables.seconds(run)),
         ("Against the other plans, batch by batch", tables.speed_ups(run)),
     )

@@ -158,6 +158,24 @@ def by_settings(runs: Sequence[Run]) -> Table:
     ]
 
 
+def seconds_by_settings(runs: Sequence[Run], latency: int) -> Table:
+    """What a batch took in these runs, and how many times as long the other plans took.
+
+    Seconds are of the machine of each run; the multiples are of things measured in one run.
+    """
+    others = [plan for plan in runs[0].plans if plan != SELFMAINT]
+    head = ("scale factor", "skew", f"{SELFMAINT}, seconds a batch", *others)
+    return head, [
+        [
+            f"{run.settings.scale:g}",
+            f"{run.settings.skew:g}",
+            str(run.seconds(SELFMAINT, latency)),
+            *(str(run.speed_up(SELFMAINT, plan, latency)) for plan in others),
+        ]
+        for run in runs
+    ]
+
+
 def reached(run: Run) -> Table:
     """What was to be reached."""
     return ("target", "at most", "reached", ""), [

@@ -96,14 +96,14 @@ def bind(
 ) -> DataFrame:
     """Bind what the batch knows, and find out where that leaves nothing to join with.
 
-    The last join is left open.
+    What the last join gives is not kept yet: see `Names.finished`.
 
     Args:
         joins: how many the frame is already made of.
     """
     frame = _tested(names, frame, tests)
     for number, step in enumerate(steps, 1):
-        frame = _resolved(names, frame, changes, step, is_open=number == len(steps))
+        frame = _resolved(names, frame, changes, step, is_last=number == len(steps))
         frame = names.kept_now_and_then(_tested(names, frame, tests), joins + number)
     return frame
 
@@ -124,7 +124,7 @@ def _resolved(
     changes: Mapping[str, DataFrame],
     step: Resolution,
     *,
-    is_open: bool,
+    is_last: bool,
 ) -> DataFrame:
     atom = names.query.atoms[step.subgoal]
     cells = ", ".join(f"'r{i}', c{i}" for i in range(len(atom.terms)))
@@ -138,7 +138,7 @@ def _resolved(
         )
     )
     same = all_of(f"k{i} = {names.term(atom.terms[i])}" for i in step.key)
-    frame = names.joined(frame, known, same, is_open=is_open).drop(*keys)
+    frame = names.joined(frame, known, same, is_last=is_last).drop(*keys)
 
     bit = 1 << step.bit
     hit = f"insert AND NOT dead AND (mask & {bit}) = 0 AND {certain('changed')}"

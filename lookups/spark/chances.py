@@ -156,7 +156,7 @@ def settled_answers(
 ) -> DataFrame:
     """What the settled view answers: `piece`, `key`, `g`. Pieces without an answer are left out.
 
-    The last join is left open.
+    What the last join gives is not kept yet: see `Names.finished`.
 
     Args:
         wanted: distinct `piece`, `key`.
@@ -176,7 +176,7 @@ def settled_answers(
     unpacked = names.constants.on(wanted.selectExpr("piece", "key", *variables))
     made = exploded(unpacked, ("piece", "key"), structs, "f")
     altered = _altered(names, pieces, wanted, missed)
-    found = names.joined_on(made, evidence, ("f", "k"), is_open=altered is None)
+    found = names.joined_on(made, evidence, ("f", "k"), is_last=altered is None)
     found = found.selectExpr("piece", "key", "g").distinct()
     return (
         found if altered is None else names.filtered(found, altered, ("piece", "key"), "left_anti")
@@ -225,7 +225,7 @@ def completed_rows(
 ) -> DataFrame:
     """The view rows that missed insertions of one subgoal add, once all pieces have answers.
 
-    The last join is left open.
+    What the last join gives is not kept yet: see `Names.finished`.
 
     Args:
         answers: None where nothing was left to ask.
@@ -248,9 +248,9 @@ def completed_rows(
         for n in several[1:]:
             rows = _answered(names, rows, n, left[n][1], answers)
     for joins, n in enumerate(order, 1):
-        piece, is_open = left[n][1], joins == len(order)
+        piece, is_last = left[n][1], joins == len(order)
         name = f"g{piece.number}"
-        rows = _answered(names, rows, n, piece, answers, (f"g AS {name}",), is_open=is_open).drop(
+        rows = _answered(names, rows, n, piece, answers, (f"g AS {name}",), is_last=is_last).drop(
             f"wanted{n}"
         )
         rows = names.kept_now_and_then(rows, joins)
@@ -281,7 +281,7 @@ def _answered(
     answers: DataFrame | None,
     columns: Sequence[Sql] = (),
     *,
-    is_open: bool = False,
+    is_last: bool = False,
 ) -> DataFrame:
     """The rows with these columns of the answers to what they want as `wanted{n}`, if anything.
 
@@ -290,7 +290,7 @@ def _answered(
     assert answers is not None
     found = answers.where(f"piece = {piece.number}").selectExpr("key AS answered", *columns)
     found = found if columns else found.distinct()
-    rows = names.joined(rows, found, f"wanted{n} = answered", is_open=is_open)
+    rows = names.joined(rows, found, f"wanted{n} = answered", is_last=is_last)
     return rows.where(f"wanted{n} IS NULL OR answered IS NOT NULL").drop("answered")
 
 

@@ -211,7 +211,7 @@ class Names:
         return frame if self.is_small or joins % MOST_JOINS else self.kept(frame)
 
     def finished(self, frame: DataFrame) -> DataFrame:
-        """The frame, kept, with all that was done since a join that was left open."""
+        """The frame, kept: where a last join was not yet."""
         return self.gathered(frame) if self.is_small else self.kept(frame)
 
     def joined(
@@ -221,16 +221,16 @@ class Names:
         condition: Sql,
         how: str = "left",
         *,
-        is_open: bool = False,
+        is_last: bool = False,
     ) -> DataFrame:
         """A join of two frames of about the size of a batch, which do not share a name.
 
         Args:
-            is_open: what is made of it is joined with nothing else before it is `finished`. That
-                saves keeping it twice.
+            is_last: what is made of it is joined with nothing else before it is `finished`, so it
+                need not be kept twice.
         """
         found = left.join(self.hinted(right), sf.expr(condition), how)
-        return found if is_open else self.gathered(found)
+        return found if is_last else self.gathered(found)
 
     def joined_on(
         self,
@@ -239,10 +239,10 @@ class Names:
         columns: Sequence[str],
         how: str = "inner",
         *,
-        is_open: bool = False,
+        is_last: bool = False,
     ) -> DataFrame:
         found = left.join(self.hinted(right), list(columns), how)
-        return found if is_open else self.gathered(found)
+        return found if is_last else self.gathered(found)
 
     def filtered(
         self, left: DataFrame, right: DataFrame, columns: Sequence[str], how: str = "left_semi"

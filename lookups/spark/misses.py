@@ -262,7 +262,7 @@ class Misses:
             rows = evidence.where(f"f = {probes.all_rows}")
             shown = rows.selectExpr("k", "true AS there").distinct()
             frame = with_columns(self.verdicts[i], {"k": names.key(probes.shown)})
-            frame = names.finished(names.joined_on(frame, shown, ("k",), "left", is_open=True))
+            frame = names.finished(names.joined_on(frame, shown, ("k",), "left", is_last=True))
             is_missed = f"NOT insert AND kind = {MISS}"
             replace(probes, frame.where(f"{is_missed} AND there").selectExpr("k").distinct())
             helped = f"{is_missed} AND NOT {certain('there')}"

@@ -114,7 +114,7 @@ def parts_of(
     guards = len(insert.guards)
     for number, guard in enumerate(insert.guards, 1):
         is_last = number == guards and not resolutions
-        frame = _guarded(names, frame, f"guard{number - 1}", guard, changes, is_open=is_last)
+        frame = _guarded(names, frame, f"guard{number - 1}", guard, changes, is_last=is_last)
         frame = names.kept_now_and_then(frame, number)
     others = roles(query, subgoal).tests
     frame = bind(names, frame, changes, resolutions, others, joins=guards)
@@ -194,7 +194,7 @@ def _guarded(
     guard: Guard,
     changes: Mapping[str, DataFrame],
     *,
-    is_open: bool,
+    is_last: bool,
 ) -> DataFrame:
     if guard.relation not in changes:
         return with_columns(frame, {name: "false"})
@@ -203,7 +203,7 @@ def _guarded(
     changed = changes[guard.relation].selectExpr(*picked, f"true AS {name}").distinct()
     values = zip(keys, guard.values, strict=True)
     same = all_of(f"{key} <=> {names.given(ref)}" for key, ref in values)
-    frame = names.joined(frame, changed, same, is_open=is_open).drop(*keys)
+    frame = names.joined(frame, changed, same, is_last=is_last).drop(*keys)
     return with_changed(frame, {name: certain(name)})
 
 

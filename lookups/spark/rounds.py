@@ -74,7 +74,7 @@ def looked_up(
     """The parts with what their lookups found; `which` says of which parts lookups are made.
 
     What a lookup with a single answer found comes along, as `Probes.given` names it: the new rows
-    are made of it. The last join is left open.
+    are made of it. What the last join gives is not kept yet: see `Names.finished`.
     """
     size = max(words(changed.insert), words(changed.delete))
     columns = [f"found{word}" for word in range(size)]
@@ -88,11 +88,11 @@ def looked_up(
     ]
     single = sorted(changed.insert.single) if "insert" in actions else []
     for joins, need in enumerate(single, 1):
-        is_last = joins == len(single)
-        is_open = is_last and not chosen
-        frame = _answered(names, frame, changed.insert, need, evidence, which, is_open=is_open)
+        is_end = joins == len(single)
+        is_last = is_end and not chosen
+        frame = _answered(names, frame, changed.insert, need, evidence, which, is_last=is_last)
         # The last of them is kept, too: more joins may follow.
-        frame = names.kept_now_and_then(frame, MOST_JOINS if is_last else joins)
+        frame = names.kept_now_and_then(frame, MOST_JOINS if is_end else joins)
     probes = [
         exploded(frame.where(f"{which} AND {is_action}"), ("id",), structs, "bit")
         for is_action, structs in chosen
@@ -105,7 +105,7 @@ def looked_up(
             for word, name in enumerate(columns)
         ]
         rows = rows.groupBy("id").agg(*found)
-        frame = names.joined_on(frame, rows, ("id",), "left", is_open=True)
+        frame = names.joined_on(frame, rows, ("id",), "left", is_last=True)
     met = as_words(
         [
             certain(f"met{question.need}") if question.need in single else "false"
@@ -127,7 +127,7 @@ def _answered(
     evidence: DataFrame,
     which: Sql,
     *,
-    is_open: bool,
+    is_last: bool,
 ) -> DataFrame:
     """The parts with the answer of a need that has one at most, and whether it has."""
     lookup = insert.lookup(need)
@@ -142,7 +142,7 @@ def _answered(
         for i, ref in lookup.pattern
     )
     met = all_of([f"insert AND {which}", *same])
-    frame = names.joined(frame, answers, met, is_open=is_open)
+    frame = names.joined(frame, answers, met, is_last=is_last)
     return frame.drop(*(f"a{i}" for i in lookup.columns))
 
 
@@ -255,14 +255,14 @@ def removed_rows(
 ) -> DataFrame | None:
     """The view rows that deletions take away; None where there is nothing to take.
 
-    As of all rows that a round adds or removes, the last join is left open.
+    Like all rows that a round adds or removes they are not kept yet: see `Names.finished`.
     """
     if evidence is None:
         return None
     deletions = frame.where(f"NOT insert AND kind = {SELF_MAINTAINED} AND {which}")
     keys = deletions.selectExpr(f"{names.key(probes.shown)} AS k")
     rows = evidence.where(f"f = {probes.all_rows}").selectExpr("k", "g")
-    found = names.joined_on(keys, rows, ("k",), is_open=True)
+    found = names.joined_on(keys, rows, ("k",), is_last=True)
     return found.selectExpr(*names.unmasked("g")).distinct()
 
 
@@ -287,8 +287,8 @@ def new_rows(
     for joins, (need, family) in enumerate(several.items(), 1):
         assert evidence is not None
         answers = evidence.where(f"f = {family}").selectExpr("k AS answered", f"g AS g{need}")
-        same, is_open = f"wanted{need} = answered", joins == len(several)
-        rows = names.joined(rows, answers, same, "inner", is_open=is_open)
+        same, is_last = f"wanted{need} = answered", joins == len(several)
+        rows = names.joined(rows, answers, same, "inner", is_last=is_last)
         rows = names.kept_now_and_then(rows.drop(f"wanted{need}", "answered"), joins)
 
     def value(cell: Cell) -> Sql:
@@ -315,7 +315,7 @@ def updated_rows(
     rows = rows.selectExpr("old", *(f"c{i}" for i in dict.fromkeys(own.values())))
     rows = rows.distinct() if names.is_small else rows  # as in `new_rows`
     shown = evidence.where(f"f = {changed.delete.all_rows}").selectExpr("k AS old", "g")
-    rows = names.joined_on(rows, shown, ("old",), is_open=True)
+    rows = names.joined_on(rows, shown, ("old",), is_last=True)
     cells = [f"c{own[i]}" if i in own else f"g.h{i}" for i in range(len(names.head))]
     return _with_cells(names, rows, cells)
 
@@ -402,7 +402,7 @@ def _referred(
 def taken_by_now(names: Names, frame: DataFrame, changed: Changed) -> DataFrame:
     """`taken` for the waiting deletions: by now every insertion has been decided.
 
-    The join is left open.
+    What the last join gives is not kept yet: see `Names.finished`.
     """
     key = changed.delete.step.key
     if not key:
@@ -410,7 +410,7 @@ def taken_by_now(names: Names, frame: DataFrame, changed: Changed) -> DataFrame:
     there = frame.where(f"insert AND kind IN ({UNAFFECTED}, {SELF_MAINTAINED})")
     there = there.selectExpr(*(f"c{i} AS t{i}" for i in key), "true AS there").distinct()
     same = all_of(f"c{i} <=> t{i}" for i in key)
-    frame = names.joined(frame, there, same, is_open=True)
+    frame = names.joined(frame, there, same, is_last=True)
     taken = if_("kind IS NULL", certain("there"), "taken")
     return with_changed(frame, {"taken": taken}).drop("there", *(f"t{i}" for i in key))
 

@@ -43,7 +43,6 @@ from warehouse.tables import (
     ViewTable,
 )
 from warehouse.tables.guarded import GuardedTable
-from warehouse.tables.merging import MOST_SLOTS
 from warehouse.tables.store import view_path
 
 if TYPE_CHECKING:
@@ -119,10 +118,13 @@ def test_jobs_do_not_depend_on_the_size(
     table: ViewTable,
     path: str,
     count_jobs: Callable[[], AbstractContextManager[Jobs]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The first write to a table reads its state once.
     table.commit(1, 18, inserts=numbers(spark, 90_000, 1), deletes=None, info={})
-    for version, size in ((2, 10), (5, 2 * MOST_SLOTS)):  # also more than can be hashed
+    monkeypatch.setattr("warehouse.tables.merging.MOST_ROWS", 4_000)
+    # Hashes that are named one by one, bits of numbers, and more rows than are hashed.
+    for version, size in ((2, 10), (5, 4_000), (8, 10_000)):
         counts = {}
 
         @contextmanager
@@ -229,17 +231,22 @@ def test_every_type_and_null_goes_in_and_comes_out(spark: SparkSession, path: st
     assert table.read().schema == schema
 
 
-@pytest.mark.parametrize("most", [MOST_SLOTS, 2], ids=["hashed", "too many to hash"])
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("MOST_ROWS", 100), ("FEW", 2), ("LEAST_SLOTS", 1), ("MOST_ROWS", 2)],
+    ids=["named one by one", "bits", "few slots", "too many to hash"],
+)
 @pytest.mark.parametrize("telling", [(), ("x",)], ids=["all", "one"])
 def test_only_rows_that_are_equal_in_all_columns_go(
     spark: SparkSession,
     path: str,
     telling: tuple[str, ...],
-    most: int,
+    limit: str,
+    value: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also where a column that tells rows apart does not. Zeros are equal, whatever their sign."""
-    monkeypatch.setattr("warehouse.tables.merging.MOST_SLOTS", most)
+    monkeypatch.setattr(f"warehouse.tables.merging.{limit}", value)
     columns = (("x", types.DoubleType()), ("größe", types.StringType()))
     table = ViewTable.create(spark, path, "v", columns, telling=telling)
     rows: list[Row] = [(n, text) for n in (1.0, 2.0, 0.5, None) for text in ("a", "b", None)]

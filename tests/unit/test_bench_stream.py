@@ -188,6 +188,10 @@ def test_runs_of_other_scales_and_skews_stand_beside_it(run: Run) -> None:
     head, rows = tables.by_settings([run, other])
     assert [row[:2] for row in rows] == [["0.01", "0.8"], ["1", "0"]]
     assert dict(zip(head, rows[0], strict=True))["share"] == "3.0%"
+    head, rows = tables.seconds_by_settings([run, other], 200)
+    assert head[3:] == tuple(plan for plan in run.plans if plan != "selfmaint")
+    assert rows[1][:2] == ["1", "0"]
+    assert rows[0][3] == str(run.speed_up("selfmaint", head[3], 200)) == rows[1][3]
     assert "**By scale and skew**" in readme.filled(run, [other])
     assert "**By scale and skew**" not in readme.filled(run, [])
 

@@ -17,12 +17,20 @@ from warehouse.columns import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, MergeIntoWriter
 
-SLOTS: Final = 2**16
-"""Values of the hash: a row that stays passes for one to delete with a chance of one in sixteen at
-the worst."""
+LEAST_SLOTS: Final = 2**16
+MOST_SLOTS: Final = 2**18
+"""Values of the hash."""
 
-MOST_SLOTS: Final = 2**12
-"""More are not worth it: Delta notes the condition in the table's log."""
+SPARSE: Final = 8
+"""Slots to a row to delete, while there are enough: a row that stays passes for one to delete with
+a chance of one in so many."""
+
+FEW: Final = 2**10
+"""Slots that are named one by one. More are bits of numbers: Delta notes the condition in the
+table's log, and so it never takes much more there than `MOST_SLOTS` bits."""
+
+BITS: Final = 32
+"""Of a number."""
 
 MOST_ROWS: Final = 2**16
 """Rows to delete that every executor gets in full."""
@@ -76,16 +84,68 @@ def merge_of(
 
 
 def _slots(rows: DataFrame, columns: Sequence[str]) -> str | None:
-    """Whether a row has the hash of one of these; None if they are too many.
+    """Whether a row has the hash of one of these; None if they are too many. One job.
 
     Its text holds names of columns, as identifiers, and numbers that were computed here.
     """
+    from pyspark.sql import functions as sf
+
     # Equal values have one hash, the two zeros too.
-    slot = f"pmod(xxhash64({', '.join(map(quoted, columns))}), {SLOTS})"
-    slots = rows.selectExpr(f"CAST({slot} AS int) AS slot")
-    some = f"slice(collect_set(slot), 1, {MOST_SLOTS + 1})"
-    ((count, found),) = slots.selectExpr("count(1)", some).collect()
-    numbers = sorted(found)
-    if not numbers or len(numbers) > MOST_SLOTS or count > MOST_ROWS:
+    key = f"xxhash64({', '.join(map(quoted, columns))})"
+    slots = rows.selectExpr(f"{_slot(key, MOST_SLOTS)} AS slot")
+    figures = ("count(1) AS rows", f"bit_or(shiftleft(1L, slot % {BITS})) AS bits")
+    lines = slots.selectExpr(f"slot DIV {BITS} AS word", "slot").groupBy("word")
+    found = lines.agg(*map(sf.expr, figures)).collect()
+    count = sum(line["rows"] for line in found)
+    if not 0 < count <= MOST_ROWS:
         return None
-    return f"{slot} IN ({', '.join(map(str, numbers))})"
+    words = [0] * (MOST_SLOTS // BITS)
+    for line in found:
+        words[line["word"]] = line["bits"]
+    return _is_set(key, _folded(words, count))
+
+
+def _slot(key: str, size: int) -> str:
+    return f"CAST(pmod({key}, {size}) AS int)"
+
+
+def _folded(words: Sequence[int], count: int) -> list[int]:
+    """The same bits over fewer slots, if these are enough for so many rows.
+
+    Half of the slots have the bits of both halves: a hash by `n` is that by `2 n`, by `n`.
+
+    Example:
+        >>> words = [0] * (MOST_SLOTS // BITS)
+        >>> words[0], words[-1] = 1, 0b110
+        >>> [len(_folded(words, count)) * BITS for count in (3, 12_500, 30_000)]
+        [65536, 131072, 262144]
+        >>> sum(map(int.bit_count, _folded(words, 3)))
+        3
+    """
+    words = list(words)
+    while len(words) * BITS > max(LEAST_SLOTS, 2 * SPARSE * count):
+        half = len(words) // 2
+        words = [one | other for one, other in zip(words[:half], words[half:], strict=True)]
+    return words
+
+
+def _is_set(key: str, words: Sequence[int]) -> str:
+    """Whether the bit of the slot of a key is set in these words.
+
+    Example:
+        >>> _is_set("k", [0b101, 1] + [0] * 2046)
+        'CAST(pmod(k, 65536) AS int) IN (0, 2, 32)'
+        >>> _is_set("k", [2**BITS - 1] * 64)[:60]
+        'getbit(array(4294967295, 4294967295, 4294967295, 4294967295,'
+    """
+    slot = _slot(key, len(words) * BITS)
+    if sum(map(int.bit_count, words)) <= FEW:
+        places = (
+            word * BITS + bit
+            for word, bits in enumerate(words)
+            if bits
+            for bit in range(BITS)
+            if bits >> bit & 1
+        )
+        return f"{slot} IN ({', '.join(map(str, places))})"
+    return f"getbit(array({', '.join(map(str, words))})[{slot} DIV {BITS}], {slot} % {BITS}) = 1"
