@@ -26,6 +26,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @example(database=7, seeds=list(range(15, 30)))
 @example(database=7, seeds=list(range(30, 45)))
+@example(database=3209, seeds=[6250994])  # without a variable
 @settings(max_examples=EXAMPLES, phases=(Phase.explicit, Phase.generate))
 @given(database=SEEDS, seeds=st.lists(SEEDS, min_size=AT_ONCE, max_size=AT_ONCE))
 def test_answers_are_those_of_the_reference(

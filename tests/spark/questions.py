@@ -99,7 +99,7 @@ def random_case(seed: int) -> Case:
         atoms.append(f"{relation.name}({', '.join(terms)})")
     numbers = [n for n, kind in types.items() if kind.name in ("int", "long", "double")]
     body = list(atoms)
-    for _ in range(random.choice((0, 0, 1, 2))):
+    for _ in range(random.choice((0, 0, 1, 2)) if types else 0):
         if len(numbers) > 1 and random.random() < 0.6:
             left, right = random.sample(numbers, 2)
         else:
