@@ -106,8 +106,11 @@ class Star:
     def create(self) -> tuple[float, float]:
         """Seconds of a load, and of the same join written plainly."""
         loaded = seconds(self.warehouse.load)
-        writer = self.joined().write.format("delta").mode("overwrite")
-        return loaded, seconds(lambda: writer.save(self.plain))
+
+        def plainly() -> None:
+            self.joined().write.format("delta").mode("overwrite").save(self.plain)
+
+        return loaded, seconds(plainly)
 
     def append(self, count: int) -> float:
         """A plain append of as many rows."""
