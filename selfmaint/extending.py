@@ -134,19 +134,3 @@ def extension_note(extent: Extent) -> tuple[str, ...]:
     return (
         f"batch {extent.first} was extended to batch {extent.last}: the source answered as of it",
     )
-
-
-def require_number(states: Mapping[str, State]) -> None:
-    """Refuse a batch without a number where it could be in the views already.
-
-    So it may be after one that was extended, and after a load that took the views further.
-    """
-    last = last_batch(states)
-    if last is not None and any(state.extended_from is not None for state in states.values()):
-        raise RuntimeStateError(
-            "RT410",
-            f"the views were taken from batch {last.first - 1} to batch {last.last} at once, by a "
-            "load or because the source was ahead, so a batch without a number may be in them "
-            "already. Nothing was changed",
-            f"give its number: up to {last.last} it changes nothing, {last.last + 1} is the next",
-        )

@@ -15,21 +15,29 @@ before any work, so after an error the same batch is applied again.
 
 from __future__ import annotations
 
-import operator
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING
 
 from cq.diagnostics import InputError, did_you_mean, shorten
 from cq.printer import print_relation
 from lookups.payoff import Lookups
 from selfmaint.deciding import Decision, Patience, Task, decide_all, require_version
 from selfmaint.errors import RuntimeStateError
-from selfmaint.extending import Extending, Later, extension_note, extent_of, require_number
+from selfmaint.extending import Extending, Later, extension_note, extent_of
 from selfmaint.loaders import BatchWriter, Loader, Splitting, bound_to, of_relation
 from selfmaint.measure import JobCount
+from selfmaint.numbering import (
+    batch_of,
+    next_number,
+    require_finished,
+    require_number,
+    taken,
+    unnumbered,
+    whole_number,
+)
 from selfmaint.paying import Paying
 from selfmaint.program import Program
 from selfmaint.report import Report, ViewReport, report_columns
@@ -284,7 +292,7 @@ class Warehouse:
         with self._turn:
             journal = self._store.learn()
             self._sources()
-            version = self._newest_batch() if number is None else _whole(number)
+            version = self._newest_batch() if number is None else whole_number(number)
             first = self._first_brought(version)
             commits = {}
             for stored in self._views.values():
@@ -305,7 +313,7 @@ class Warehouse:
         if self._source is not None:
             return self._source.version()
         if seen := self._batches_seen():
-            raise _unnumbered("the loaders compute", "load(", max(seen))
+            raise unnumbered("the loaders compute", "load(", max(seen))
         return 0
 
     def _first_brought(self, version: int) -> int | None:
@@ -360,7 +368,7 @@ class Warehouse:
                 f"{type(batch).__name__}",
                 'write `{"orders": changes}`',
             )
-        given = None if number is None else _whole(number)
+        given = None if number is None else whole_number(number)
         started = time.monotonic()
         jobs = JobCount(self.spark)
         with self._turn, jobs.counting():
@@ -370,9 +378,9 @@ class Warehouse:
             # Another thread may have looked meanwhile: then it is not known what the states are of.
             made = before if before == self._made() else {}
             if given is None:
-                self._require_finished(states)
+                require_finished(self._store.unfinished(states), states)
                 require_number(states)
-            number = self._next(states) if given is None else given
+            number = next_number(states) if given is None else given
             last, reports = self._apply(
                 batch, number, journal, states, made, jobs, is_chosen=given is None
             )
@@ -400,7 +408,7 @@ class Warehouse:
             self._require_same(batch, number)
         self._require_loaded(number, states)
         reached = {
-            name: _batch_of(name, states[name]) if place is Place.REPLAY else number - 1
+            name: batch_of(name, states[name]) if place is Place.REPLAY else number - 1
             for name, place in places.items()
         }
         extent = extent_of(number, max([number, *reached.values()]), states)
@@ -443,7 +451,7 @@ class Warehouse:
                 report, commit = self._commit(decisions[name], extent, changes)
             except ConflictError as error:
                 if is_chosen and not any(done.is_changed for done in commits.values()):
-                    raise _taken(error, number) from error
+                    raise taken(error, number) from error
                 raise  # some views have the batch: it must be finished under its number
             report = replace(report, notes=(*extension_note(extent), *paying.sentences(name)))
             report = report.with_jobs(decide=decisions[name].jobs, commit=jobs.more())
@@ -490,7 +498,7 @@ class Warehouse:
                 "RT411",
                 f"batch {number} was applied with changes of `{missing[0]}`, and is given again "
                 "without them: it is another batch. Nothing was changed",
-                f"the next batch is number {self._next(self._store.states())}",
+                f"the next batch is number {next_number(self._store.states())}",
                 "batches of several streams need one sequence of numbers",
             )
 
@@ -536,38 +544,8 @@ class Warehouse:
                 finished, so that another one must not get its number.
         """
         states = self._store.states()
-        self._require_finished(states)
-        return self._next(states)
-
-    def _require_finished(self, states: Mapping[str, State]) -> None:
-        """Refuse a batch without a number while it could be the last one again."""
-        begun = self._store.unfinished(states)
-        if begun is None:
-            return
-        own, last = begun.first, begun.last
-        what = f"batch {own}, or a load as of it, was begun and not finished. Nothing was changed"
-        if any(state.batch is None or state.batch < own - 1 for state in states.values()):
-            raise RuntimeStateError("RT408", what, "it was a load: run `load()` again")
-        raise RuntimeStateError(
-            "RT408",
-            what,
-            f"apply that batch again, with `number={own}`: views that have it are left alone",
-            f"or, if all views have it, go on with `number={last + 1}`",
-            "or run `load()` again",
-        )
-
-    @staticmethod
-    def _next(states: Mapping[str, State]) -> int:
-        seen = {state.batch for state in states.values()}
-        if None in seen:
-            raise RuntimeStateError(
-                "RT401",
-                "the warehouse was not loaded yet, so its batches have no number",
-                "run `load()`, or give the first batch a number",
-            )
-        # After a crash some views are ahead by one: then this batch is to be finished first.
-        least = min(number for number in seen if number is not None)
-        return least + 1
+        require_finished(self._store.unfinished(states), states)
+        return next_number(states)
 
     def _commit(
         self, decision: Decision, extent: Extent, changes: Mapping[str, Changes]
@@ -633,7 +611,7 @@ class Warehouse:
         stored = self._stored(name)
         state = stored.table.last_state()
         with stored.table.translated():
-            expected = self._recomputed(stored, _batch_of(name, state))
+            expected = self._recomputed(stored, batch_of(name, state))
             return compared(name, state.version, expected, stored.table.read(state.version))
 
     def repair(self, name: str, number: int | None = None) -> int:
@@ -657,10 +635,10 @@ class Warehouse:
         name, table = stored.name, stored.table
         journal = self._store.learn()
         state = table.last_state()
-        batch = _batch_of(name, state)
+        batch = batch_of(name, state)
         if number is None and name in self._loaders:
-            raise _unnumbered(f"the loader of view `{name}` computes", f"repair({name!r}, ", batch)
-        batch = batch if number is None else _whole(number)
+            raise unnumbered(f"the loader of view `{name}` computes", f"repair({name!r}, ", batch)
+        batch = batch if number is None else whole_number(number)
         expected: int | None
         try:
             expected = table.newest()  # before the rows are computed
@@ -700,45 +678,6 @@ class Warehouse:
         not lost, but it has no report.
         """
         return report_columns(self._store.history())
-
-
-def _unnumbered(who: str, call: str, batch: int) -> RuntimeStateError:
-    return RuntimeStateError(
-        "RT409",
-        f"{who} what the sources have now, and which batch that is only you can say. Nothing was "
-        "changed",
-        f"the last batch seen is {batch}: `{call}number={batch})`, or the next number if the "
-        "sources have the next batch already",
-    )
-
-
-def _whole(number: SupportsIndex) -> int:
-    """The number of a batch, also where it is one of NumPy's."""
-    try:
-        return operator.index(number)
-    except TypeError:
-        raise InputError(
-            "RT407", f"the number of a batch is a whole number, not {shorten(repr(number))}"
-        ) from None
-
-
-def _taken(error: ConflictError, number: int) -> ConflictError:
-    """For a batch that no view has, and whose number was chosen here: another one may have it."""
-    return ConflictError(
-        error.message,
-        f"somebody else may have applied another batch {number} meanwhile: apply this one again "
-        "without a number, if you know that it is not the same one",
-        "where several write, give every batch its number",
-        table=error.table,
-        version=error.version,
-        batch=number,
-    )
-
-
-def _batch_of(view: str, state: State) -> int:
-    if state.batch is None:
-        raise RuntimeStateError("RT401", f"view `{view}` was not loaded yet", "run `load()`")
-    return state.batch
 
 
 def _newest(table: ViewTable) -> int:

@@ -9,7 +9,7 @@ import pytest
 from selfmaint import extending
 from selfmaint.deciding import Decision
 from selfmaint.errors import RuntimeStateError
-from selfmaint.extending import MOST_EXTENSIONS, Extending, extent_of, require_number
+from selfmaint.extending import MOST_EXTENSIONS, Extending, extent_of
 from warehouse.sources import Cost
 from warehouse.tables import Extent, State
 
@@ -90,10 +90,3 @@ def test_a_batch_that_finishes_another_one_has_its_numbers():
     assert extent_of(8, 11, states) == Extent(7, 11)
     assert extent_of(10, 11, states) == Extent(10, 11)
     assert extent_of(3, 3, {"v": State(0, None)}) == Extent(3, 3)
-
-
-def test_after_an_extended_batch_a_number_is_needed():
-    require_number({"v": State(0, None)})
-    require_number({"v": State(1, 9)})
-    with pytest.raises(RuntimeStateError, match=r"RT410(.|\n)*up to 9(.|\n)*10 is the next"):
-        require_number({"v": State(1, 9, 7), "w": State(1, 9)})
