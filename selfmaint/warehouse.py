@@ -418,6 +418,7 @@ class Warehouse:
         sources = self._sources()
         changes = self._checked(batch)
         paying = Paying.noted(self._lookups, self._store.note)
+        indexes = self._take_indexes(made)
         tasks = [
             Task(
                 stored,
@@ -426,7 +427,7 @@ class Warehouse:
                 name in self._loaders,
                 self._patience,
                 paying.skipped(name, stored.relations, is_new=not states[name].version),
-                self._take_index(name, made.get(name)),
+                indexes[name],
             )
             for name, stored in self._views.items()
         ]
@@ -469,18 +470,21 @@ class Warehouse:
     def _made(self) -> dict[str, Made | None]:
         return {name: stored.table.made for name, stored in self._views.items()}
 
-    def _take_index(self, name: str, made: Made | None) -> Index:
-        """What is kept of a view's rows, if they are those that this commit of ours made.
+    def _take_indexes(self, made: Mapping[str, Made | None]) -> dict[str, Index]:
+        """What is kept of the views' rows, if they are those that these commits of ours made.
 
         A batch takes it, and what it makes of it is kept when its commit is there. So after any
         error, and after rows have come in another way, there is none, and the view is scanned.
         """
-        from lookups.spark import MOST_ENTRIES, Index
+        from lookups.spark import Index, shared
 
-        kept, index = self._indexes.pop(name, (None, None))
-        if index is None or kept != made:
-            return Index(MOST_ENTRIES // len(self._views))
-        return index
+        kept, self._indexes = self._indexes, {}
+        return shared(
+            {
+                name: kept[name][1] if name in kept and kept[name][0] == made.get(name) else Index()
+                for name in self._views
+            }
+        )
 
     def _keep_index(self, name: str, made: Made | None, index: Index) -> None:
         if made is not None:

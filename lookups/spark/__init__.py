@@ -24,12 +24,11 @@ Of `cq` and `lookups` only this package imports pyspark, and only `selfmaint` im
 from lookups.spark.changes import Changes
 from lookups.spark.counts import Counts, Tally
 from lookups.spark.execute import Decided, Maintained, gathered, maintain
-from lookups.spark.indexing import MOST_ENTRIES, Index
+from lookups.spark.indexing import Index, shared
 from lookups.spark.misses import Answers, Ask, Reading
 from lookups.spark.screens import touched
 
 __all__ = [
-    "MOST_ENTRIES",
     "Answers",
     "Ask",
     "Changes",
@@ -41,5 +40,6 @@ __all__ = [
     "Tally",
     "gathered",
     "maintain",
+    "shared",
     "touched",
 ]

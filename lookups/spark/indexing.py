@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -32,7 +33,8 @@ LEAST_ALIKE = 8
 """Rows of the view that must say the same, on average, for an index of what they say to pay."""
 
 MOST_ENTRIES = MOST_EVIDENCE
-"""Of all indexes of a warehouse. So what a batch meets in one is never too much for a small one."""
+"""Of all indexes of a warehouse together (`shared`). So what a batch meets in one is never too much
+for a small one."""
 
 MOST_LATER = 50_000
 """Entries that batches add, beyond as many as there are, before they are put together with those:
@@ -65,7 +67,8 @@ class Index:
             went; None if they have done nothing.
         entries, later_entries: how many rows they have.
         idle: how many batches have changed the view since one looked into the index.
-        worth: families that are worth an index and have none.
+        worth: families that are worth an index and have none, with how many values the view seems
+            to have of each.
         refused: families that turned out to have too many values.
         rows_read: what scans have read since some family was found to be worth an index.
         is_due: as much as building it reads, so the next batch that needs it builds it.
@@ -78,7 +81,7 @@ class Index:
     entries: int = 0
     later_entries: int = 0
     idle: int = 0
-    worth: frozenset[Family] = frozenset()
+    worth: Mapping[Family, int] = field(default_factory=dict)
     refused: frozenset[Family] = frozenset()
     rows_read: int = 0
     is_due: bool = False
@@ -88,9 +91,23 @@ class Index:
         """How many values it holds; those of recent batches may be there twice."""
         return self.entries + self.later_entries
 
+    @property
+    def wanted(self) -> int:
+        """How many values it had better have room for, with those families that are due."""
+        return ceil((self.size + (sum(self.worth.values()) if self.is_due else 0)) / ROOM)
+
     def due(self, families: Families) -> dict[Family, int]:
-        """Those families of a batch that are to be added now."""
-        return {f: n for f, n in families.used().items() if self.is_due and f in self.worth}
+        """Those families of a batch that are to be added now: as many as there is room for."""
+        if not self.is_due:
+            return {}
+        used, room = families.used(), ROOM * self.most - self.size
+        found = {}
+        for family in sorted(used.keys() & self.worth, key=lambda f: (self.worth[f], used[f])):
+            room -= self.worth[family]
+            if room < 0:
+                break
+            found[family] = used[family]
+        return found
 
     def extended(self, names: Names, built: DataFrame, families: Mapping[Family, int]) -> Index:
         """The index with what the view shows of these families too, unless that is too much.
@@ -100,7 +117,7 @@ class Index:
         """
         built = names.kept(built)
         more = built.count()
-        waiting = self.worth - families.keys()
+        waiting = _without(self.worth, families)
         told = replace(self, worth=waiting, rows_read=0, is_due=False)
         if self.size + more > ROOM * self.most:
             return replace(told, refused=self.refused | families.keys())
@@ -172,23 +189,47 @@ class Index:
         Args:
             met: what was scanned for.
         """
+        # All values of the view, if there are as many rows to each as for these keys.
         worth = {
-            family
+            family: ceil(rows * found.entries / found.rows)
             for family, found in met.items()
-            if found.entries
-            and found.rows >= LEAST_ALIKE * found.entries
-            # All values of the view, if there are as many rows to each as for these keys.
-            and rows * found.entries <= ROOM * self.most * found.rows
+            if found.entries and found.rows >= LEAST_ALIKE * found.entries
         }
-        waiting = (self.worth | worth) - self.refused - self.numbers.keys()
+        may_be = {family: count for family, count in worth.items() if count <= ROOM * MOST_ENTRIES}
+        waiting = _without({**self.worth, **may_be}, self.refused | self.numbers.keys())
         read = self.rows_read + rows_read if waiting else 0
         return replace(self, worth=waiting, rows_read=read, is_due=bool(waiting) and read >= rows)
+
+
+def shared(indexes: Mapping[str, Index], most: int = MOST_ENTRIES) -> dict[str, Index]:
+    """The indexes of some views, each with its part of the room for all of them.
+
+    Law: the parts are no more than `most` together, unless what they hold is. First each gets room
+    for what it holds, then for the families that wait, the smallest first, so that as many views as
+    possible get theirs; what is left is spread evenly.
+    """
+    parts = {name: index.size for name, index in indexes.items()}
+    left = max(0, most - sum(parts.values()))
+    held = {name: replace(index, is_due=False).wanted for name, index in indexes.items()}
+    for wanted in (held, {name: index.wanted for name, index in indexes.items()}):
+        for name in sorted(indexes, key=lambda name: wanted[name] - parts[name]):
+            more = min(left, max(0, wanted[name] - parts[name]))
+            parts[name] += more
+            left -= more
+    return {
+        name: replace(index, most=parts[name] + left // len(indexes))
+        for name, index in indexes.items()
+    }
 
 
 def whole(names: Names, view: DataFrame, families: Mapping[Family, int]) -> DataFrame:
     """What the view shows of these families, whatever the key."""
     asked = [(family, number, "true") for family, number in families.items()]
     return counted(names, numbered(view, "h"), asked)
+
+
+def _without(worth: Mapping[Family, int], others: Collection[Family]) -> dict[Family, int]:
+    return {family: count for family, count in worth.items() if family not in others}
 
 
 def _summed(rows: DataFrame) -> DataFrame:

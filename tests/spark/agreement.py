@@ -120,9 +120,9 @@ def check_indexed(scenario: Scenario, spark: SparkSession) -> None:
     index, found_some = Index(), False
     for turn in (scenario, back(scenario)) * 2:
         done = check(turn, spark, index=index)
-        worth = {family for family, met in done.met.items() if met.entries}
+        worth = {family: met.entries for family, met in done.met.items() if met.entries}
         found_some = found_some or bool(worth)
-        index = replace(done.index, worth=frozenset(worth), is_due=bool(worth))
+        index = replace(done.index, worth=worth, is_due=bool(worth))
         check_index(turn, spark, index)
     assert bool(index.numbers) == found_some
 

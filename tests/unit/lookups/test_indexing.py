@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from lookups.spark.indexing import LEAST_ALIKE, MOST_IDLE, Index, Met
+from lookups.spark.indexing import LEAST_ALIKE, MOST_IDLE, Index, Met, shared
 from lookups.spark.probes import Families, Family
 
 REGION, PRICE = Family((1,), (2,)), Family((3,), (4,))
@@ -19,8 +19,8 @@ NOWHERE = cast("Any", None)
 
 def test_what_many_rows_say_alike_is_worth_an_index() -> None:
     index = Index().noting({REGION: Met(10, 10 * LEAST_ALIKE)}, 0, 1_000)
-    assert index.worth == {REGION}
-    assert Index().noting({REGION: Met(10, 10 * LEAST_ALIKE - 1)}, 0, 1_000).worth == frozenset()
+    assert index.worth == {REGION: 125}
+    assert Index().noting({REGION: Met(10, 10 * LEAST_ALIKE - 1)}, 0, 1_000).worth == {}
 
 
 def test_what_no_row_says_is_not() -> None:
@@ -30,8 +30,8 @@ def test_what_no_row_says_is_not() -> None:
 def test_what_has_too_many_values_is_not() -> None:
     """As many rows to each value in the whole view as among those that were found."""
     found = {REGION: Met(10, 100)}
-    assert Index(most=120).noting(found, 0, 1_000).worth == {REGION}
-    assert Index(most=110).noting(found, 0, 1_000).worth == frozenset()
+    assert Index().noting(found, 0, 9_000_000).worth == {REGION: 900_000}
+    assert Index().noting(found, 0, 9_000_010).worth == {}
 
 
 def test_what_had_too_many_values_is_not() -> None:
@@ -48,7 +48,7 @@ def test_it_is_due_when_scans_have_read_as_much() -> None:
     once = Index().noting({REGION: Met(1, 100)}, 60, 100)
     assert (once.is_due, once.rows_read) == (False, 60)
     twice = once.noting({PRICE: Met(90, 100)}, 40, 100)
-    assert (twice.is_due, twice.worth) == (True, {REGION})
+    assert (twice.is_due, twice.worth) == (True, {REGION: 1})
 
 
 def test_scans_for_nothing_worth_it_do_not_count() -> None:
@@ -59,9 +59,43 @@ def test_scans_for_nothing_worth_it_do_not_count() -> None:
 def test_only_what_a_batch_looks_up_is_due() -> None:
     families = Families()
     number = families.number(REGION.pattern, REGION.gives)
-    due = Index(worth=frozenset({REGION, PRICE}), is_due=True)
+    due = Index(worth={REGION: 10, PRICE: 1}, is_due=True)
     assert due.due(families) == {REGION: number}
     assert replace(due, is_due=False).due(families) == {}
+
+
+def test_only_what_there_is_room_for_is_due() -> None:
+    families = Families()
+    for family in (REGION, PRICE):
+        families.number(family.pattern, family.gives)
+    waiting = Index(worth={REGION: 60, PRICE: 30}, entries=9, is_due=True)
+    assert set(replace(waiting, most=110).due(families)) == {REGION, PRICE}
+    assert set(replace(waiting, most=109).due(families)) == {PRICE}
+    assert set(replace(waiting, most=43).due(families)) == set()
+
+
+def shares(most: int, **indexes: Index) -> dict[str, int]:
+    return {name: index.most for name, index in shared(indexes, most).items()}
+
+
+def test_indexes_share_one_room() -> None:
+    """First what they hold, then what waits, the small ones first; then all alike."""
+    held, idle = Index(entries=90), Index(worth={REGION: 500})
+    small, large = (Index(worth={REGION: count}, is_due=True) for count in (180, 450))
+    assert shares(100, a=idle, b=idle) == {"a": 50, "b": 50}
+    together = shares(1_000, a=held, b=large, c=small, d=idle)
+    assert together == {"a": 150, "b": 550, "c": 250, "d": 50}
+    assert shares(500, a=held, b=large, c=small) == {"a": 100, "b": 200, "c": 200}
+    assert shares(60, a=held, b=large) == {"a": 90, "b": 0}
+
+
+def test_who_gets_room_for_what_waits_may_build_it() -> None:
+    families = Families()
+    families.number(REGION.pattern, REGION.gives)
+    for count in range(1, 50):
+        index = Index(worth={REGION: count}, entries=7, is_due=True)
+        assert shared({"v": index}, index.wanted)["v"].due(families)
+        assert not shared({"v": index}, index.wanted - 1)["v"].due(families)
 
 
 def test_one_that_is_not_looked_into_is_given_up() -> None:
