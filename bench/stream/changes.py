@@ -256,7 +256,9 @@ class Stream:
         name = rows.columns[key]
         chance = sf.xxhash64(sf.lit(f"{self.draws.seed} {relation} {self.batch}"), sf.col(name))
         some = rows.orderBy(chance, name).limit(count)
-        return some.withColumn("place", sf.row_number().over(Window.orderBy(chance, name)))
+        # One partition, and on purpose: over Connect, a window that names none is warned of.
+        order = Window.partitionBy(sf.lit(0)).orderBy(chance, name)
+        return some.withColumn("place", sf.row_number().over(order))
 
     def _numbers(self, span: Span) -> DataFrame:
         return self.spark.range(span.first, span.last + 1)
