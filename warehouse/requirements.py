@@ -6,6 +6,7 @@ classic session and for one over Spark Connect.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -44,6 +45,29 @@ agree on this."""
 
 SAME: Final = frozenset(("UTC", name) for name in ("Etc/UTC", "GMT", "Etc/GMT", "Z"))
 """Needed values and other ways to write them."""
+
+SMALL_BATCHES: Final = {
+    # Delta rebuilds a table's state in this many tasks after each commit. The default, 50, costs
+    # seconds for a table of a few files.
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # What is in one partition stays there. Spark would share it out again, in a shuffle per join,
+    # if it expects more than 128 MB, and of a batch that it has not seen it expects the worst.
+    "spark.sql.maxSinglePartitionBytes": str(2**62),
+    # Spark would serialize every step of a plan as soon as it is built, only to see whether it can
+    # be, and with each step all that comes before it: a fifth of the driver's time.
+    "spark.sql.execution.usePartitionEvaluator": "true",
+    # Compiled queries to keep. A batch uses some two hundred; with the default, 100, each batch
+    # compiles all of them again.
+    "spark.sql.codegen.cache.maxEntries": "5000",
+    # A small batch is one task of many joins and aggregations, and each takes a page of memory,
+    # however few rows it has. Spark would make them so large that a task gets as few as eight: with
+    # two tasks at a time a batch could fail for want of memory.
+    "spark.buffer.pageSize": "1m",
+}
+"""What makes small batches fast on any master."""
+
+FIXED: Final = frozenset({"spark.sql.codegen.cache.maxEntries", "spark.buffer.pageSize"})
+"""Those of them that a running session no longer takes."""
 
 
 class Remedy(StrEnum):
@@ -87,15 +111,37 @@ class UnfitSessionError(SetupError):
         self.gaps = gaps
 
 
+class SlowSessionWarning(UserWarning):
+    """A session on which batches take longer than they need to, and what to set.
+
+    Attributes:
+        gaps: the settings that nobody has made.
+    """
+
+    def __init__(self, gaps: tuple[Gap, ...]) -> None:
+        advice = "\n".join(f"  {gap}" for gap in gaps)
+        super().__init__(f"small batches take longer than need be on this Spark session:\n{advice}")
+        self.gaps = gaps
+
+
 def require(spark: SparkSession) -> SparkSession:
-    """The given session, if it can keep Delta views.
+    """The given session, if it can keep Delta views; with a warning, if it keeps them slowly.
 
     Raises:
         UnfitSessionError: WH301, with everything that it lacks and what to set.
     """
     if gaps := tuple(_gaps(spark)):
         raise UnfitSessionError(gaps)
+    if slow := tuple(_slow(spark)):
+        warnings.warn(SlowSessionWarning(slow), stacklevel=2)
     return spark
+
+
+def _slow(spark: SparkSession) -> Iterator[Gap]:
+    """What would make small batches faster. A setting that somebody has made is a choice."""
+    for name, value in SMALL_BATCHES.items():
+        if spark.conf.get(name, None) is None:
+            yield Gap(name, None, value, Remedy.BUILD if name in FIXED else Remedy.SET)
 
 
 def _gaps(spark: SparkSession) -> Iterator[Gap]:

@@ -25,6 +25,7 @@ from warehouse.requirements import (
     DELTA_EXTENSION,
     EXTENSIONS,
     MEANING,
+    SMALL_BATCHES,
     require,
 )
 from warehouse.settings import put
@@ -43,27 +44,10 @@ ANY_CORES: Final = "local[*]"
 SECRET: Final = "secret|password|passwd|token|credential|key"
 """In the name of a setting whose value nobody is to see."""
 
-SMALL_BATCHES: Final = {
-    # Delta rebuilds a table's state in this many tasks after each commit. The default, 50, costs
-    # seconds for a table of a few files.
-    "spark.databricks.delta.snapshotPartitions": "1",
-    # What is in one partition stays there. Spark would share it out again, in a shuffle per join,
-    # if it expects more than 128 MB, and of a batch that it has not seen it expects the worst.
-    "spark.sql.maxSinglePartitionBytes": str(2**62),
-    # A small batch is one task of many joins and aggregations, and each takes a page of memory,
-    # however few rows it has. Spark would make them so large that a task gets as few as eight: with
-    # two tasks at a time a batch could fail for want of memory.
-    "spark.buffer.pageSize": "1m",
-    # Compiled queries to keep. A batch uses some two hundred; with the default, 100, each batch
-    # compiles all of them again.
-    "spark.sql.codegen.cache.maxEntries": "5000",
-    # Spark would serialize every step of a plan as soon as it is built, only to see whether it can
-    # be, and with each step all that comes before it: a fifth of the driver's time.
-    "spark.sql.execution.usePartitionEvaluator": "true",
+QUIET: Final = {
     # No progress bars: they would fill the log.
     "spark.ui.showConsoleProgress": "false",
 }
-"""What makes small batches fast on any master."""
 
 ON_THIS_MACHINE: Final = {
     # A web server that nobody looks at, on a port that may be taken.
@@ -78,7 +62,7 @@ ON_THIS_MACHINE: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-"""The same for a master that begins with `local`; a cluster has its own right values."""
+"""For a master that begins with `local`; a cluster has its own right values."""
 
 _starting = threading.Lock()
 _built_with: dict[str, str] = {}
@@ -116,7 +100,7 @@ def session(
 
 def _all_settings(master: str, given: Mapping[str, str]) -> dict[str, str]:
     master = given.get(MASTER, master)
-    own = {MASTER: master, CATALOG: DELTA_CATALOG, **MEANING, **SMALL_BATCHES}
+    own = {MASTER: master, CATALOG: DELTA_CATALOG, **MEANING, **SMALL_BATCHES, **QUIET}
     if _is_local(master):
         own |= ON_THIS_MACHINE
     jars = ",".join(path.as_uri() for path in delta_jars())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -10,7 +11,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from warehouse.errors import SetupError
-from warehouse.requirements import MEANING, Gap, Remedy, UnfitSessionError, require
+from warehouse.jars import delta_jars
+from warehouse.requirements import (
+    CATALOG,
+    DELTA_CATALOG,
+    DELTA_EXTENSION,
+    EXTENSIONS,
+    MEANING,
+    Gap,
+    Remedy,
+    UnfitSessionError,
+    require,
+)
 from warehouse.session import session
 
 if TYPE_CHECKING:
@@ -238,6 +250,46 @@ def test_a_session_without_delta_is_told_everything_at_once(run_script: RunScrip
         " = help: set spark.sql.datetime.java8API.enabled=true, also on a running session"
         " (now: false)\n"
     ), done.stderr
+
+
+OWN_SESSION = """
+import json, sys
+from pyspark.sql import SparkSession
+from warehouse.session import require
+
+settings = json.loads(sys.argv[1])["settings"]
+builder = SparkSession.builder.master("local[2]")
+for key in {"spark.driver.extraJavaOptions", "spark.api.mode"} & settings.keys():
+    builder = builder.config(key, settings[key])
+for key, value in json.loads(sys.argv[2]).items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+print(require(spark) is spark)
+"""
+
+
+def test_what_would_be_faster_is_said_once_a_session_can_do_it_at_all(
+    run_script: RunScript,
+) -> None:
+    """But not of what somebody has set."""
+    own = {
+        "spark.jars": ",".join(path.as_uri() for path in delta_jars()),
+        EXTENSIONS: DELTA_EXTENSION,
+        CATALOG: DELTA_CATALOG,
+        **MEANING,
+        "spark.databricks.delta.snapshotPartitions": "2",
+    }
+    done = run_script(OWN_SESSION, json.dumps(own))
+    assert done.stdout == "True\n", done.stderr
+    assert (
+        "SlowSessionWarning: small batches take longer than need be on this Spark session:\n"
+        "  set spark.sql.maxSinglePartitionBytes=4611686018427387904, also on a running session"
+        " (now: not set)\n"
+        "  set spark.sql.execution.usePartitionEvaluator=true, also on a running session"
+        " (now: not set)\n"
+        "  build the session with spark.sql.codegen.cache.maxEntries=5000 (now: not set)\n"
+        "  build the session with spark.buffer.pageSize=1m (now: not set)\n"
+    ) in done.stderr
 
 
 BROKEN_START = """
