@@ -83,9 +83,10 @@ def checked(
                 *did_you_mean(name, relations),
             )
         check_changes(name, struct_type(relations[name]), frame)
-    kept = {name: _kept(relations[name], frame) for name, frame in batch.items()}
     try:
         with silent_query_errors():
+            # Of rows that are at hand, Spark computes some as soon as it plans them.
+            kept = {name: _kept(relations[name], frame) for name, frame in batch.items()}
             counts = _counts(relations, kept)
     except spark_errors() as error:
         names = ", ".join(f"`{name}`" for name in batch)
