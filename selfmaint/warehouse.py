@@ -558,7 +558,13 @@ class Warehouse:
         told = {RELATIONS: sorted(changes)}
         table, version = task.stored.table, task.state.version
         own = extent.extended_from
-        report = ViewReport(task.stored.name, version, decision.counts, cost=decision.cost)
+        report = ViewReport(
+            task.stored.name,
+            version,
+            decision.counts,
+            indexed=decision.index.size,
+            cost=decision.cost,
+        )
         name = task.source.name
         self._asked[name] = self._asked.get(name, Cost()) + decision.cost
         if done is None:
@@ -573,7 +579,6 @@ class Warehouse:
             files=decision.files,
             rows_read=decision.rows_read,
             rows=decision.rows,
-            indexed=decision.index.size,
             traditional=self._traditional(task, done.counts.asking),
             inserted=done.counts.inserted,
             deleted=done.counts.deleted,

@@ -69,7 +69,7 @@ class Index:
         idle: how many batches have changed the view since one looked into the index.
         worth: families that are worth an index and have none, with how many values the view seems
             to have of each.
-        refused: families that turned out to have too many values.
+        refused: families that turned out to have more values than all indexes together may.
         rows_read: what scans have read since some family was found to be worth an index.
         is_due: as much as building it reads, so the next batch that needs it builds it.
     """
@@ -92,39 +92,47 @@ class Index:
         return self.entries + self.later_entries
 
     @property
-    def wanted(self) -> int:
-        """How many values it had better have room for, with those families that are due."""
-        return ceil((self.size + (sum(self.worth.values()) if self.is_due else 0)) / ROOM)
+    def waiting(self) -> Mapping[Family, int]:
+        """The families that are due, with how many values they seem to have."""
+        return self.worth if self.is_due else {}
 
     def due(self, families: Families) -> dict[Family, int]:
         """Those families of a batch that are to be added now: as many as there is room for."""
-        if not self.is_due:
-            return {}
-        used, room = families.used(), ROOM * self.most - self.size
-        found = {}
-        for family in sorted(used.keys() & self.worth, key=lambda f: (self.worth[f], used[f])):
-            room -= self.worth[family]
-            if room < 0:
-                break
-            found[family] = used[family]
-        return found
+        used = families.used()
+        asked = {family: count for family, count in self.waiting.items() if family in used}
+        return {family: used[family] for family in _fitting(asked, self.size, self.most)}
 
     def extended(self, names: Names, built: DataFrame, families: Mapping[Family, int]) -> Index:
-        """The index with what the view shows of these families too, unless that is too much.
+        """The index with what the view shows of these families too, as far as there is room.
+
+        Those that turn out to be larger than they seemed wait until there is room for them.
 
         Args:
             built: see `whole`; one job computes and counts it.
         """
         built = names.kept(built)
-        more = built.count()
-        waiting = _without(self.worth, families)
-        told = replace(self, worth=waiting, rows_read=0, is_due=False)
-        if self.size + more > ROOM * self.most:
-            return replace(told, refused=self.refused | families.keys())
+        counts = _counted(built, families)
+        added = dict.fromkeys(_fitting(counts, self.size, self.most))
+        left = _without(counts, added)
+        told = replace(
+            self,
+            worth={**_without(self.worth, families), **_possible(left)},
+            refused=self.refused | (left.keys() - _possible(left).keys()),
+            rows_read=0,
+            is_due=False,
+        )
+        if not added:
+            return told
+        if left:
+            built = names.kept(built.where(is_one_of("f", [families[f] for f in added])))
         # What batches did before is in what was built, and is no news to these families.
         frame = built if self.frame is None else names.kept(self.frame.unionByName(built))
-        numbers, entries = {**self.numbers, **families}, self.entries + more
-        return replace(told, numbers=numbers, frame=frame, entries=entries)
+        return replace(
+            told,
+            numbers={**self.numbers, **{family: families[family] for family in added}},
+            frame=frame,
+            entries=self.entries + sum(counts[family] for family in added),
+        )
 
     def about(
         self,
@@ -178,9 +186,11 @@ class Index:
         assert self.frame is not None
         assert self.later is not None
         frame = names.kept(_summed(self.frame.unionByName(self.later)))
-        entries = frame.count()
+        counts = _counted(frame, self.numbers)
+        entries = sum(counts.values())
         if entries > ROOM * self.most:
-            return Index(self.most, refused=self.refused | self.numbers.keys())
+            refused = self.refused | (counts.keys() - _possible(counts).keys())
+            return Index(self.most, worth=_possible(counts), refused=refused)
         return replace(self, frame=frame, later=None, entries=entries, later_entries=0)
 
     def noting(self, met: Mapping[Family, Met], rows_read: int, rows: int) -> Index:
@@ -189,14 +199,15 @@ class Index:
         Args:
             met: what was scanned for.
         """
-        # All values of the view, if there are as many rows to each as for these keys.
+        # All values of the view, if there are as many rows to each as for these keys. A batch has
+        # those more often that have more rows: of two estimates the greater one is nearer.
         worth = {
-            family: ceil(rows * found.entries / found.rows)
+            family: max(self.worth.get(family, 0), ceil(rows * found.entries / found.rows))
             for family, found in met.items()
             if found.entries and found.rows >= LEAST_ALIKE * found.entries
         }
-        may_be = {family: count for family, count in worth.items() if count <= ROOM * MOST_ENTRIES}
-        waiting = _without({**self.worth, **may_be}, self.refused | self.numbers.keys())
+        known = self.refused | self.numbers.keys()
+        waiting = _without(_possible({**self.worth, **worth}), known)
         read = self.rows_read + rows_read if waiting else 0
         return replace(self, worth=waiting, rows_read=read, is_due=bool(waiting) and read >= rows)
 
@@ -204,22 +215,59 @@ class Index:
 def shared(indexes: Mapping[str, Index], most: int = MOST_ENTRIES) -> dict[str, Index]:
     """The indexes of some views, each with its part of the room for all of them.
 
-    Law: the parts are no more than `most` together, unless what they hold is. First each gets room
-    for what it holds, then for the families that wait, the smallest first, so that as many views as
-    possible get theirs; what is left is spread evenly.
+    Law: the parts are no more than `most` together. An equal part is each view's own, for all that
+    fits into it, whatever others hold: so no view is worse off for the others than with nothing but
+    that part. Of it half may be lent while it is not needed. Who has borrowed loses its index when
+    somebody needs more of their own; who waits for families is lent room for the smallest first, as
+    long as that lasts, and for none that would not fit. What is left is spread evenly.
     """
-    parts = {name: index.size for name, index in indexes.items()}
-    left = max(0, most - sum(parts.values()))
-    held = {name: replace(index, is_due=False).wanted for name, index in indexes.items()}
-    for wanted in (held, {name: index.wanted for name, index in indexes.items()}):
-        for name in sorted(indexes, key=lambda name: wanted[name] - parts[name]):
-            more = min(left, max(0, wanted[name] - parts[name]))
+    own = most // max(1, len(indexes))
+
+    def needed(index: Index) -> int:
+        held = sum(_fitting(index.waiting, index.size, own).values(), index.size)
+        # For what batches add there is the rest of the own part.
+        return max(own // 2, min(own, ceil(held / ROOM)) if held <= own else ceil(held / ROOM))
+
+    kept = dict(indexes)
+    parts = {name: needed(index) for name, index in kept.items()}
+    while sum(parts.values()) > most:
+        last = max(parts, key=lambda name: parts[name])  # the one that has borrowed most
+        kept[last] = Index(refused=kept[last].refused)
+        parts[last] = needed(kept[last])
+    left = most - sum(parts.values())
+    filled = {name: index.size for name, index in kept.items()}
+    waiting = [(n, name) for name, index in kept.items() for n in index.waiting.values()]
+    for count, name in sorted(waiting):
+        more = max(0, ceil((filled[name] + count) / ROOM) - parts[name])
+        if more <= left:
+            filled[name] += count
             parts[name] += more
             left -= more
     return {
-        name: replace(index, most=parts[name] + left // len(indexes))
-        for name, index in indexes.items()
+        name: replace(index, most=parts[name] + left // len(kept)) for name, index in kept.items()
     }
+
+
+def _fitting(counts: Mapping[Family, int], size: int, most: int) -> dict[Family, int]:
+    """Families that there is room for beside `size` values, the smallest first."""
+    found = {}
+    for family in sorted(counts, key=lambda f: (counts[f], f.pattern, f.gives)):
+        size += counts[family]
+        if size > ROOM * most:
+            break
+        found[family] = counts[family]
+    return found
+
+
+def _possible(counts: Mapping[Family, int]) -> dict[Family, int]:
+    """Families that there could be room for, if nobody else needed any."""
+    return {family: count for family, count in counts.items() if count <= ROOM * MOST_ENTRIES}
+
+
+def _counted(frame: DataFrame, families: Mapping[Family, int]) -> dict[Family, int]:
+    """How many values an index has of each family; one job, which computes it."""
+    found = {line["f"]: line["count"] for line in frame.groupBy("f").count().collect()}
+    return {family: found.get(number, 0) for family, number in families.items()}
 
 
 def whole(names: Names, view: DataFrame, families: Mapping[Family, int]) -> DataFrame:

@@ -233,8 +233,7 @@ class ViewTable:
 
     def newest(self) -> int:
         """The newest version, whoever wrote it; for `replace` after a write by somebody else."""
-        known = self._known.version
-        return known if self._table.is_at(known) else self._table.newest()
+        return self._table.newest()
 
     def check_batch(self, number: int, state: State | None = None) -> Place:
         """See `place_of`; as of a state that was seen, or as of now."""
