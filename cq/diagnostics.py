@@ -173,6 +173,10 @@ class CodedError(SelfmaintError):
         self.message = message
         self.help = help
 
+    def add_state(self, state: str, *help: str) -> None:
+        """Say as well what state the data is in, which only a caller knows, and what to do next."""
+        CodedError.__init__(self, self.code, f"{self.message}. {state}", *self.help, *help)
+
 
 class InputError(CodedError):
     """A value, row, name or change that does not fit what the program declares."""
@@ -197,6 +201,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> tuple[str, ...]:
         return ()
     choices: Sequence[str] = sorted(set(given))
     if len(name) <= _LONGEST_GUESS:
+        if same := [choice for choice in choices if choice.casefold() == name.casefold()]:
+            return (f"did you mean `{same[0]}`? Upper and lower case differ",)
         near = get_close_matches(name, [c for c in choices if len(c) <= _LONGEST_GUESS], n=1)
         if near:
             return (f"did you mean `{near[0]}`?",)

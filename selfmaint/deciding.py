@@ -19,7 +19,8 @@ from selfmaint.errors import RuntimeStateError
 from selfmaint.measure import JobCount, StageClock
 from selfmaint.report import Count
 from selfmaint.stored import Stored
-from warehouse.sources import Answer, Cost, Join, Source, ask
+from warehouse.columns import ColumnError
+from warehouse.sources import Answer, Cost, Join, Source, SourceError, ask
 from warehouse.tables import State
 
 if TYPE_CHECKING:
@@ -192,6 +193,9 @@ def decide(
             if is_ours is not None:
                 is_ours.result()
             rows_read = stored.table.rows_in(sorted(reading.files))
+    except (SourceError, ColumnError) as error:
+        error.add_state(f"View `{stored.name}` is unchanged at version {task.state.version}")
+        raise
     except _LaterAnswer as later:
         return Decision(task, (), cost=sum(costs, Cost()), answered_as_of=later.version)
     others = {name: c for name, c in changes.items() if name not in stored.relations}

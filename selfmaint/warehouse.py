@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cq.diagnostics import InputError, did_you_mean, shorten
 from cq.printer import print_relation
 from lookups.payoff import Lookups
+from selfmaint.arguments import require_batch, require_name, require_patience, require_program
 from selfmaint.deciding import Decision, Patience, Task, decide_all, require_version
 from selfmaint.errors import RuntimeStateError
 from selfmaint.extending import Extending, Later, extension_note, extent_of
@@ -44,6 +46,7 @@ from selfmaint.report import Report, ViewReport, report_columns
 from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
 from selfmaint.verifying import Comparison, compared
 from warehouse.batches import Changes, checked, require_changeable
+from warehouse.columns import ColumnError
 from warehouse.requirements import require
 from warehouse.sources import (
     Cost,
@@ -82,6 +85,11 @@ class WarehouseView:
     def __init__(self, table: ViewTable, name: str) -> None:
         self.name = name
         self._table = table
+
+    @property
+    def path(self) -> str:
+        """The folder of its Delta table."""
+        return self._table.path
 
     def read(self, version: int | None = None) -> DataFrame:
         """The rows, now or as of a version of the view's table."""
@@ -149,10 +157,14 @@ class Warehouse:
             UnfitSessionError: WH301, what the session lacks.
             ProgramChangedError: WH346, the folder was made for another program.
             ColumnError: WH320, a relation without declared types, or with a column `change`.
-            InputError: RT402, the source does not hold a relation; WH349, a relative path.
+            InputError: RT402, the source does not hold a relation; WH349, a relative path; RT407,
+                an argument that is none.
         """
+        # All of it before anything is made.
         require(spark)
-        chosen = Lookups(lookups)  # before anything is made
+        require_program(program)
+        require_patience(limit_seconds, retries)
+        chosen = Lookups(lookups)
         missing = [] if source is None else sorted(program.relations.keys() - source.relations)
         if source is not None and missing:
             raise InputError(
@@ -165,7 +177,7 @@ class Warehouse:
             {name: print_relation(relation) for name, relation in program.relations.items()},
         )
         for relation in program.relations.values():
-            require_changeable(relation)  # before anything is made
+            require_changeable(relation)
         store, patience = Store.open(spark, path, stored), Patience(limit_seconds, retries)
         return cls(spark, program, store, source, chosen, patience, later)
 
@@ -216,6 +228,7 @@ class Warehouse:
         Raises:
             InputError: RT403, there is no such view; RT406, it has a loader already.
         """
+        require_name(name)
         stored = self._stored(name)
         if name in self._loaders:
             raise InputError("RT406", f"view `{name}` has a loader already")
@@ -297,7 +310,8 @@ class Warehouse:
             commits = {}
             for stored in self._views.values():
                 expected = _newest(stored.table)
-                rows = self._recomputed(stored, version)
+                with _unchanged(stored.name, "load()"):
+                    rows = self._recomputed(stored, version)
                 commits[stored.name] = stored.table.replace(
                     expected, version, rows, {"load": version}, extended_from=first
                 )
@@ -361,13 +375,7 @@ class Warehouse:
             SourceError: the source failed; nothing was changed.
             ConflictError, ForeignWriteError: somebody else writes, or wrote, to a view.
         """
-        if not isinstance(batch, Mapping):
-            raise InputError(
-                "RT407",
-                f"a batch maps the names of relations to their changes; this is a "
-                f"{type(batch).__name__}",
-                'write `{"orders": changes}`',
-            )
+        require_batch(batch)
         given = None if number is None else whole_number(number)
         started = time.monotonic()
         jobs = JobCount(self.spark)
@@ -431,13 +439,17 @@ class Warehouse:
             )
             for name, stored in self._views.items()
         ]
-        decided, last = Extending(
-            self.program.relations, number, changes, self._checked_later()
-        ).decided(
-            tasks,
-            reached,
-            lambda tasks, changes, upto: decide_all(self.spark, tasks, changes, upto, jobs),
-        )
+        extending = Extending(self.program.relations, number, changes, self._checked_later())
+        try:
+            decided, last = extending.decided(
+                tasks,
+                reached,
+                lambda tasks, changes, upto: decide_all(self.spark, tasks, changes, upto, jobs),
+            )
+        except (SourceError, ColumnError) as error:
+            again = f"then apply the same batch again, with `number={number}`"
+            error.add_state(f"Batch {number} is not applied", again)
+            raise
         decisions = {decision.task.stored.name: decision for decision in decided}
         extent = replace(extent, last=last)
         reports: list[ViewReport] = []
@@ -616,9 +628,14 @@ class Warehouse:
     # Checks
 
     def verify(self, name: str) -> Comparison:
-        """Recompute a view from the source, as of its last batch, and compare."""
+        """Recompute a view from the source, as of its last batch, and compare.
+
+        Raises:
+            ForeignWriteError: WH341, its table has other columns, so that rows do not compare.
+        """
         stored = self._stored(name)
         state = stored.table.last_state()
+        stored.table.require_columns(state.version)
         with stored.table.translated():
             expected = self._recomputed(stored, batch_of(name, state))
             return compared(name, state.version, expected, stored.table.read(state.version))
@@ -653,7 +670,8 @@ class Warehouse:
             expected = table.newest()  # before the rows are computed
         except MissingTableError:
             expected = None
-        rows = self._recomputed(stored, batch)
+        with _unchanged(name, f"repair({name!r})"):
+            rows = self._recomputed(stored, batch)
         if expected is None:
             expected = _newest(table)
         # The batches that one which was extended brought with it must still be recognised.
@@ -687,6 +705,16 @@ class Warehouse:
         not lost, but it has no report.
         """
         return report_columns(self._store.history())
+
+
+@contextmanager
+def _unchanged(view: str, call: str) -> Iterator[None]:
+    """A block that asks for a whole view: where that fails, the error says what to do about it."""
+    try:
+        yield
+    except (SourceError, ColumnError) as error:
+        error.add_state(f"View `{view}` is as it was", f"then run `{call}` again")
+        raise
 
 
 def _newest(table: ViewTable) -> int:

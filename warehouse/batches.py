@@ -82,7 +82,11 @@ def checked(
                 f"the batch has changes of `{shorten(name)}`, which is no relation of the program",
                 *did_you_mean(name, relations),
             )
-        check_changes(name, struct_type(relations[name]), frame)
+        try:
+            check_changes(name, struct_type(relations[name]), frame)
+        except ColumnError as error:
+            error.add_state("Nothing was changed")
+            raise
     try:
         with silent_query_errors():
             # Of rows that are at hand, Spark computes some as soon as it plans them.

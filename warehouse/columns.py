@@ -145,8 +145,7 @@ def check_columns(frame: DataFrame, needed: StructType, what: str) -> None:
         columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in needed)
         raise ColumnError(
             "WH321",
-            f"{what} {'has' if len(misfits) == 1 else 'have'} columns that do not fit: "
-            + "; ".join(map(str, misfits)),
+            f"the columns of {what} do not fit: " + "; ".join(map(str, misfits)),
             *guesses,
             shorten(f"needed: {columns}", 400),
             misfits=misfits,

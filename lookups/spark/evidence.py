@@ -86,10 +86,10 @@ def ranges(names: Names, families: Families, keys: DataFrame) -> dict[int, Range
     figures = ["count(1) AS keys"]
     for i in sortable:
         column, kind = f"k.h{i}", names.kinds[i]
-        # Text that is none would come to the driver as other text.
-        is_value = f"is_valid_utf8({column})" if _is_text(kind) else f"{column} IS NOT NULL"
-        end = f"unix_date({column})" if isinstance(kind, DateType) else column
-        figures += [f"count_if({is_value}) AS n{i}", f"min({end}) AS low{i}"]
+        # Text that is none would come to the driver as other text, and over Connect as an error.
+        value = f"try_validate_utf8({column})" if _is_text(kind) else column
+        end = f"unix_date({value})" if isinstance(kind, DateType) else value
+        figures += [f"count({value}) AS n{i}", f"min({end}) AS low{i}"]
         figures.append(f"max({end}) AS high{i}")
     found: dict[int, Range] = {}
     for row in keys.groupBy("p").agg(*map(sf.expr, figures)).collect():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import selfmaint
 from selfmaint import Warehouse
 from tests.spark.test_sizes import COLUMNS
+from warehouse.columns import struct_type
 from warehouse.sources import MemorySource
 from warehouse.tables import ViewTable
 
@@ -34,7 +35,12 @@ def test_a_report_says_how_many_rows_were_read(spark: SparkSession, tmp_path: Pa
         v(A, Y, Z) :- r(A, Y), s(Y, Z).
     """)
     rows = {"r": [(i, i) for i in range(10)], "s": [(i, i) for i in (*range(10), 100)]}
-    source = MemorySource.of_rows(spark, program.relations.values(), rows)
+    source = MemorySource(
+        {
+            name: spark.createDataFrame(found, struct_type(program.relations[name])).coalesce(1)
+            for name, found in rows.items()
+        }
+    )
     warehouse = Warehouse.open(spark, str(tmp_path), program, source=source, lookups="always")
     warehouse.load()
 

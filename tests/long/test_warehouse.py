@@ -160,8 +160,14 @@ def test_a_source_that_fails_is_asked_again_by_the_same_batch(shop: Shop) -> Non
     first = shop.source.questions + 1
     shop.source.faults = {first + n: Fault.ERROR for n in range(6)}  # each asks three times
     before = {name: shop.rows(name) for name in shop.warehouse.views}
-    with pytest.raises(SourceError, match="WH333"):
+    view = shop.warehouse.history("sales").agg({"version": "max"}).collect()[0][0]
+    with pytest.raises(SourceError, match="WH333") as caught:
         shop.warehouse.apply(batch)
+    number = shop.memory.version()
+    assert caught.value.message.endswith(
+        f". View `sales` is unchanged at version {view}. Batch {number} is not applied"
+    )
+    assert caught.value.help[-1] == f"then apply the same batch again, with `number={number}`"
     assert {name: shop.rows(name) for name in shop.warehouse.views} == before
     shop.source.faults = {}
     shop.source.meet()

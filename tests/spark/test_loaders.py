@@ -14,6 +14,7 @@ from selfmaint import Warehouse
 from selfmaint.errors import RuntimeStateError
 from tests.spark.sessions import spark_kind
 from warehouse.columns import ColumnError
+from warehouse.sources import SourceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,6 +104,26 @@ def test_a_view_without_anybody_to_ask_is_refused(warehouse: Warehouse, shop: Sh
         warehouse.batch_writer("order")
     with pytest.raises(selfmaint.InputError, match="RT407"):
         warehouse.batch_writer(lambda frame: {"orders": frame}, order="at")
+
+
+def test_a_loader_that_fails_is_told_where(warehouse: Warehouse, shop: Shop) -> None:
+    """The text of its error may be a secret; the place is none."""
+
+    def broken(keys: DataFrame | None) -> DataFrame:
+        raise KeyError("a password")
+
+    warehouse.maintains("notes")(broken)
+    place = r"KeyError \(in `broken`, line \d+ of test_loaders.py\)"
+    with pytest.raises(SourceError, match=rf"WH333.*{place}(.|\n)*run `load\(\)` again") as found:
+        warehouse.load()
+    assert "password" not in str(found.value)
+    assert isinstance(found.value.__context__, KeyError)
+
+
+def test_a_loader_that_returns_nothing(warehouse: Warehouse) -> None:
+    warehouse.maintains("notes")(lambda keys: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(SourceError, match=r"WH336.*no DataFrame, but 'NoneType'"):
+        warehouse.load()
 
 
 def test_a_loader_is_called_for_the_missed_slices(warehouse: Warehouse, shop: Shop) -> None:

@@ -164,8 +164,9 @@ def test_columns_that_do_not_fit(spark: SparkSession) -> None:
         Misfit("d", "date", None),
     )
     assert str(caught.value) == (
-        "error[WH321]: the rows of `r` have columns that do not fit: `a` is missing; it must be "
+        "error[WH321]: the columns of the rows of `r` do not fit: `a` is missing; it must be "
         "int; `b` is int; it must be bigint; `A` is one too many; `d` is one too many\n"
+        " = help: did you mean `a`? Upper and lower case differ\n"
         " = help: needed: a int, b bigint, c string"
     )
     doubled = spark.sql("SELECT 1 AS a, 2L AS b, 'x' AS c, 3 AS a")

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import functions as sf
 
 import selfmaint
+from cq.diagnostics import InputError
 from cq.types import Row
 from examples import first_warehouse
 from selfmaint.deciding import side_by_side
@@ -32,6 +33,7 @@ from warehouse.sources import (
     Join,
     MemorySource,
     SimulatedSource,
+    SourceError,
     VirtualClock,
 )
 from warehouse.tables import (
@@ -117,9 +119,16 @@ class Shop:
     def apply(self, **changes: Signed) -> selfmaint.Report:
         return self.warehouse.apply(self.advance(**changes))
 
-    def open(self) -> Warehouse:
+    def open(self, *, limit_seconds: float | None = None, retries: int = 2) -> Warehouse:
         """The same warehouse, for somebody else."""
-        return Warehouse.open(self.spark, self.path, selfmaint.parse(PROGRAM), source=self.source)
+        return Warehouse.open(
+            self.spark,
+            self.path,
+            selfmaint.parse(PROGRAM),
+            source=self.source,
+            limit_seconds=limit_seconds,
+            retries=retries,
+        )
 
     def rows(self, view: str) -> list[Row]:
         return shops.rows_of(self.warehouse, view)
@@ -237,6 +246,45 @@ def test_a_view_that_somebody_else_wrote_to_is_refused_and_repaired(shop: Shop) 
     shop.warehouse.repair("sales")
     shop.warehouse.apply(batch)
     shop.check()
+
+
+def test_a_view_whose_columns_somebody_changed_is_refused_and_repaired(shop: Shop) -> None:
+    batch = shop.advance(notes=[("+", 10, "n")])
+    view = shop.warehouse.view("sales")
+    shop.spark.sql(f"ALTER TABLE delta.`{view.path}` ADD COLUMNS (Remark string)")
+    with pytest.raises(ForeignWriteError, match="repair"):
+        shop.warehouse.apply(batch)
+    with pytest.raises(ForeignWriteError, match=r"`Remark` is one too many(.|\n)*`repair`"):
+        shop.warehouse.verify("sales")
+    shop.warehouse.repair("sales")
+    assert "Remark" not in view.read().columns
+    shop.warehouse.apply(batch)
+    shop.check()
+
+
+def test_a_batch_that_the_source_does_not_have_yet(shop: Shop) -> None:
+    version = shop.warehouse.next_batch()
+    early = shop.batch(orders=[("+", 90, 3, 2, DAY)])  # of a customer that no view shows
+    with pytest.raises(SourceError, match=rf"WH332(.|\n)*it advance(.|\n)*={version}`") as found:
+        shop.warehouse.apply(early)
+    assert "unchanged at version" in found.value.message
+    assert found.value.message.endswith(f"Batch {version} is not applied")
+
+
+def test_arguments_that_cannot_be_meant(shop: Shop) -> None:
+    warehouse, frame = shop.warehouse, shop.batch(notes=[])["notes"]
+    bad_calls: dict[str, Callable[[], object]] = {
+        "maps .* not a list": lambda: warehouse.apply([frame]),  # type: ignore[arg-type]
+        "maps .* not 3": lambda: warehouse.apply({3: frame}),  # type: ignore[dict-item]
+        "`notes` are a DataFrame, not a list": lambda: warehouse.apply({"notes": []}),  # type: ignore[dict-item]
+        "program .* not a str": lambda: Warehouse.open(shop.spark, "/x", PROGRAM),  # type: ignore[arg-type]
+        "`retries` .* not -1": lambda: shop.open(retries=-1),
+        "`limit_seconds` .* not 0": lambda: shop.open(limit_seconds=0),
+        "view .* not a type": lambda: warehouse.maintains(Shop),  # type: ignore[arg-type]
+    }
+    for message, call in bad_calls.items():
+        with pytest.raises(InputError, match=f"RT407.*{message}"):
+            call()
 
 
 def test_a_log_is_netted(spark: SparkSession) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from sysconfig import get_path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from cq.diagnostics import SelfmaintError
@@ -24,6 +27,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
+
+NOT_THEIRS: Final = (Path(__file__).parent.parent, Path(get_path("stdlib")))
+"""Folders of code that asks a source, or that anybody uses."""
+
+LIBRARIES: Final = frozenset({"site-packages", "dist-packages"})
+"""Folders of code that somebody has installed."""
 
 FIRST_PAUSE: Final = 0.5
 """Seconds before the second attempt; each later pause is twice as long."""
@@ -47,12 +56,12 @@ def ask(
     Args:
         limit_seconds: for one attempt; None for no limit.
         retries: further attempts after an error that may pass, with growing pauses.
-        clock: the real one, unless given.
+        clock: the source's own, if it has one, as a simulated one does; or the real one.
     Raises:
         SourceError: why the last attempt failed. Nothing has been changed.
         ColumnError: the source's relations have not the declared columns.
     """
-    clock = clock or RealClock()
+    clock = clock or getattr(source, "clock", None) or RealClock()
     spark = _session(keys)
 
     def limited(work: Callable[[], T]) -> Callable[[], T]:
@@ -104,7 +113,7 @@ def checked(source: Source, join: Join, version: int, answer: Answer) -> Answer:
         raise SourceError(
             "WH337",
             f"{asked}, but answered as of version {answer.version}",
-            "the source has fallen behind; apply the same batch again when it has caught up",
+            "the source has fallen behind: wait until it has caught up",
             retryable=True,
         )
     if misfits := tuple(misfits_of(answer.frame.schema, join.schema)):
@@ -118,7 +127,7 @@ def checked(source: Source, join: Join, version: int, answer: Answer) -> Answer:
         raise SourceError(
             "WH335",
             f"{asked}, and announced {answer.rows} rows, but {received} arrived",
-            "the answer was cut short; apply the same batch again",
+            "the answer was cut short: ask again",
             retryable=True,
         )
     return answer
@@ -127,8 +136,8 @@ def checked(source: Source, join: Join, version: int, answer: Answer) -> Answer:
 def _told(source: Source, join: Join, version: int, work: Callable[[], T]) -> T:
     """What `work` returns; what another program raises, in our words.
 
-    The text of a foreign error may hold values and passwords. It is not repeated, only its kind;
-    a debugger finds the error itself as the context of ours.
+    The text of a foreign error may hold values and passwords. It is not repeated, only its kind
+    and where it was raised.
     """
     try:
         return work()
@@ -144,8 +153,9 @@ def _told(source: Source, join: Join, version: int, work: Callable[[], T]) -> T:
     except Exception as error:  # noqa: BLE001  whatever the source's own code raises
         raise SourceError(
             "WH333",
-            f"{_asked(source, join, version)}, and failed: {kind_of(error)}",
-            "see what the source itself reports; then apply the same batch again",
+            f"{_asked(source, join, version)}, and failed: {kind_of(error)}{_place_of(error)}",
+            "see what the source itself reports; the error that it raised, with its text, is the "
+            "`__context__` of this one",
             retryable=True,
         ) from None
 
@@ -156,6 +166,15 @@ def kind_of(error: BaseException) -> str:
 
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     return type(error).__name__ + (f" ({condition})" if condition else "")
+
+
+def _place_of(error: BaseException) -> str:
+    """Where in the code of a source that the user wrote an error was raised, if it was there."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if not any(map(path.is_relative_to, NOT_THEIRS)) and not LIBRARIES & {*path.parts}:
+            return f" (in `{frame.name}`, line {frame.lineno} of {path.name})"
+    return ""
 
 
 def _asked(source: Source, join: Join, version: int) -> str:

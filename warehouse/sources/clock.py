@@ -48,7 +48,7 @@ class VirtualClock:
         with self._moving:
             until = self._now + seconds
             deadline = min(self._own.deadlines, default=until)
-            self._now = min(until, deadline)
+            self._now = max(self._now, min(until, deadline))  # others may be later already
         if until > deadline:
             raise TimeoutError
 

@@ -375,7 +375,7 @@ class DeltaSource:
             raise SourceError(
                 "WH332",
                 f"source `{self.name}` is at version {newest}, asked for is {version}",
-                "ask again later, or for an earlier version",
+                "a source takes a batch before the warehouse does: have it advance, or wait for it",
                 retryable=True,
             )
         raise SourceError("WH331", f"source `{self.name}` has no version {version}")

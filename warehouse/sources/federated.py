@@ -135,6 +135,8 @@ class FederatedSource:
         retries: int = 0,
         clock: Clock | None = None,
     ) -> None:
+        if not sources:
+            raise SourceError("WH330", f"`{name}` has no source in it", "give it one, or several")
         self._name = name
         self.sources = tuple(sources)
         self._holder: Mapping[str, int] = {}

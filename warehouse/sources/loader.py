@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from cq.diagnostics import shorten
 from cq.syntax import Const
 from cq.types import constant_type
 from warehouse.columns import check_columns, positional
@@ -145,6 +146,14 @@ class LoaderSource:
 
     def _rows(self, keys: DataFrame | None) -> DataFrame:
         """What the function returns, with columns by position."""
+        from pyspark.sql import DataFrame
+
         rows = self._load(keys)
+        if not isinstance(rows, DataFrame):
+            raise SourceError(
+                "WH336",
+                f"the {self.name} returned no DataFrame, but {shorten(repr(type(rows).__name__))}",
+                "it returns rows of the view, with the view's columns",
+            )
         check_columns(rows, self._columns, f"what the {self.name} returned")
         return positional(rows, self._columns.names)

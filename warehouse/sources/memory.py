@@ -78,7 +78,7 @@ class MemorySource:
             raise SourceError(
                 "WH332",
                 f"source `{self.name}` is at version {self.version()}, asked for is {version}",
-                "ask again later, or for an earlier version",
+                "a source takes a batch before the warehouse does: have it advance, or wait for it",
                 retryable=True,
             )
         if version < 0:

@@ -149,13 +149,14 @@ class GuardedTable:
         """The rows, now or at a version.
 
         Raises:
+            MissingTableError: WH343, CorruptLogError: WH344.
             MissingVersionError: WH348, if there is no such version, or no longer.
         """
         reader = self.spark.read.format("delta")
-        if version is None:
-            return reader.load(self.path)
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
         with self.translated():
-            frame = reader.option("versionAsOf", version).load(self.path)
+            frame = reader.load(self.path)
             _ = frame.schema  # a Connect session finds out only now
         return frame
 
@@ -238,12 +239,22 @@ class GuardedTable:
     def _append(self, frame: DataFrame) -> Write:
         return lambda carried: frame.writeTo(self.identifier).options(**carried).append()
 
-    def overwrite(self, frame: DataFrame, expected: int, mark: Mark) -> Entry:
-        """Replace all rows in one commit."""
+    def overwrite(
+        self, frame: DataFrame, expected: int, mark: Mark, *, with_columns: bool = False
+    ) -> Entry:
+        """Replace all rows in one commit.
+
+        Args:
+            with_columns: the columns as well, where somebody else has changed them.
+        """
         from pyspark.sql.functions import lit
 
         def overwrite(carried: Mapping[str, str]) -> None:
-            frame.writeTo(self.identifier).options(**carried).overwrite(lit(True))
+            if with_columns:
+                writer = frame.write.format("delta").mode("overwrite").options(**carried)
+                writer.option("overwriteSchema", "true").save(self.path)
+            else:
+                frame.writeTo(self.identifier).options(**carried).overwrite(lit(True))
 
         return self._write(expected, mark, overwrite)
 
@@ -421,7 +432,8 @@ class GuardedTable:
                 table=self.name,
                 version=versions.latest,
             ) from error
-        problem, help = _PROBLEMS[kind]
+        problem, told = _PROBLEMS[kind]
+        help = tuple(line.replace("{path}", self.path) for line in told)
         if mark is not None:
             help = (*help, *_again(mark))
             if mark.kind is Kind.LOAD and kind is StorageError:
@@ -445,11 +457,14 @@ _PROBLEMS: Final[dict[type[TableError], tuple[str, tuple[str, ...]]]] = {
     ),
     CorruptLogError: (
         "cannot be read: its log has a gap or is damaged",
-        ("put its `_delta_log` back from a copy, or remove its folder and run `repair`",),
+        ("put its `_delta_log` back from a copy, or remove its folder {path} and run `repair`",),
     ),
     StorageError: (
         "could not be read or written",
-        ("see to the cause in brackets; then do the same again",),
+        (
+            "see to the cause in brackets; then do the same again",
+            "if one of its files is lost, `repair` puts the view right",
+        ),
     ),
     ConflictError: ("is being written to by somebody else", ("try again",)),
 }

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from warehouse.columns import check_columns, misfits_of, quoted
+from warehouse.columns import Misfit, check_columns, misfits_of, quoted
 from warehouse.tables.errors import (
     REPAIR,
     ForeignWriteError,
@@ -152,6 +152,10 @@ class ViewTable:
     def name(self) -> str:
         """As messages name it."""
         return self._table.name
+
+    @property
+    def path(self) -> str:
+        return self._table.path
 
     @property
     def known(self) -> State:
@@ -337,7 +341,27 @@ class ViewTable:
             ConflictError: WH340, if somebody else committed since `expected`.
         """
         mark = Mark(Kind.LOAD, batch, info, extended_from=extended_from)
-        return self._done(self._table.overwrite(self._fitting(rows), expected, mark))
+        is_altered = bool(self._misfits(expected))
+        rows = self._fitting(rows)
+        return self._done(self._table.overwrite(rows, expected, mark, with_columns=is_altered))
+
+    def require_columns(self, version: int) -> None:
+        """Refuse a version whose columns are not the view's.
+
+        Raises:
+            ForeignWriteError: WH341, somebody else has changed them.
+        """
+        if misfits := self._misfits(version):
+            raise ForeignWriteError(
+                f"{self.name} is at version {version}, and somebody else changed its columns: "
+                f"{'; '.join(map(str, misfits))}. Nothing was changed",
+                "`repair` puts the view right, columns and all",
+                table=self.name,
+                version=version,
+            )
+
+    def _misfits(self, version: int) -> list[Misfit]:
+        return list(misfits_of(self._table.read(version).schema, self._columns))
 
     def remake(self) -> None:
         """Make a table that has gone anew, empty; nothing but `replace` can follow.
