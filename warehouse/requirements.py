@@ -24,6 +24,11 @@ DELTA_EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG: Final = "spark.sql.catalog.spark_catalog"
 DELTA_CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
+PACKAGES: Final = "spark.jars.packages"
+
+NEW_PROCESS: Final = "start a new Python process (in a notebook: restart the kernel)"
+"""PySpark starts one JVM per Python process and keeps it, also when a session is stopped."""
+
 MEANING: Final = {
     # A number that does not fit, or a text that is no number, is an error and not a NULL or
     # another number that would go into a view unnoticed.
@@ -107,7 +112,13 @@ class UnfitSessionError(SetupError):
     """
 
     def __init__(self, gaps: tuple[Gap, ...]) -> None:
-        super().__init__("WH301", "this Spark session cannot keep Delta views", *map(str, gaps))
+        advice = [str(gap) for gap in gaps]
+        if any(gap.name == PACKAGES for gap in gaps):
+            advice.append(
+                f"jars come only with the JVM: {NEW_PROCESS} and call `session()` first;"
+                " where it is a Spark Connect server's, start that anew"
+            )
+        super().__init__("WH301", "this Spark session cannot keep Delta views", *advice)
         self.gaps = gaps
 
 
@@ -128,13 +139,54 @@ def require(spark: SparkSession) -> SparkSession:
     """The given session, if it can keep Delta views; with a warning, if it keeps them slowly.
 
     Raises:
+        SetupError: WH308, if it is no session, or one that has been stopped.
         UnfitSessionError: WH301, with everything that it lacks and what to set.
     """
+    _check_alive(spark)
     if gaps := tuple(_gaps(spark)):
         raise UnfitSessionError(gaps)
     if slow := tuple(_slow(spark)):
         warnings.warn(SlowSessionWarning(slow), stacklevel=2)
     return spark
+
+
+def require_meaning(spark: SparkSession) -> None:
+    """Refuse a session on which values have come to mean something else.
+
+    The settings of `MEANING` can be made on a running session, so that one which passed `require`
+    can be changed afterwards. This asks for them alone and runs no job: it is cheap enough to be
+    called before each batch.
+
+    Raises:
+        UnfitSessionError: WH301, with the settings to put back.
+    """
+    if gaps := tuple(_other_meanings(spark)):
+        raise UnfitSessionError(gaps)
+
+
+def _check_alive(spark: SparkSession) -> None:
+    """Refuse what cannot be asked anything: Spark itself would fail inside of Java."""
+    advice = "build a new one with `session()`, or with Spark's own builder"
+    # Classic sessions and those over Spark Connect have no class in common.
+    if not hasattr(type(spark), "conf"):
+        raise SetupError("WH308", f"a Spark session is needed, not {_named(spark)}", advice)
+    if _is_stopped(spark):
+        raise SetupError("WH308", "this Spark session has been stopped", advice)
+
+
+def _named(thing: object) -> str:
+    """What somebody gave for a session, by its kind: its value may be long, or secret."""
+    return "None" if thing is None else f"a value of type `{type(thing).__name__}`"
+
+
+def _is_stopped(spark: SparkSession) -> bool:
+    """Whether somebody has stopped it.
+
+    Over Spark Connect a session knows. A classic one does not, and still answers some questions,
+    but its context then has no application any more.
+    """
+    known: bool | None = getattr(spark, "is_stopped", None)
+    return not hasattr(spark.sparkContext, "applicationId") if known is None else known
 
 
 def _slow(spark: SparkSession) -> Iterator[Gap]:
@@ -151,7 +203,7 @@ def _gaps(spark: SparkSession) -> Iterator[Gap]:
     delta = _delta_version(spark)
     if delta != DELTA:
         found = f"Delta {delta}" if delta else "no Delta on the class path"
-        yield Gap("spark.jars.packages", found, DELTA_PACKAGE)
+        yield Gap(PACKAGES, found, DELTA_PACKAGE)
 
     extensions = spark.conf.get(EXTENSIONS, None)
     if DELTA_EXTENSION not in map(str.strip, (extensions or "").split(",")):
@@ -161,6 +213,10 @@ def _gaps(spark: SparkSession) -> Iterator[Gap]:
     if catalog != DELTA_CATALOG:
         yield Gap(CATALOG, catalog, DELTA_CATALOG)
 
+    yield from _other_meanings(spark)
+
+
+def _other_meanings(spark: SparkSession) -> Iterator[Gap]:
     for name, needed in MEANING.items():
         value = spark.conf.get(name)
         if value != needed and (needed, value) not in SAME:

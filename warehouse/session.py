@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from warehouse.errors import SetupError
 from warehouse.jars import delta_jars
@@ -25,6 +26,8 @@ from warehouse.requirements import (
     DELTA_EXTENSION,
     EXTENSIONS,
     MEANING,
+    NEW_PROCESS,
+    PACKAGES,
     SMALL_BATCHES,
     require,
 )
@@ -42,7 +45,23 @@ MASTER: Final = "spark.master"
 ANY_CORES: Final = "local[*]"
 
 SECRET: Final = "secret|password|passwd|token|credential|key"
-"""In the name of a setting whose value nobody is to see."""
+"""In a setting whose value nobody is to see: in its name, or among the options in its value."""
+
+CLASS_PATH: Final = "spark.driver.extraClassPath"
+OF_THE_JVM: Final = (
+    "spark.driver.memory",
+    "spark.driver.defaultJavaOptions",
+    "spark.driver.extraJavaOptions",
+    CLASS_PATH,
+    "spark.driver.extraLibraryPath",
+    PACKAGES,
+    JARS,
+)
+"""Settings that say how the driver's JVM is to be started. PySpark starts one per Python process
+and keeps it for the next session, which would show them without following them."""
+
+DELTA_JAR: Final = "delta-spark"
+"""In the name of Delta's main jar, whoever has put it where."""
 
 QUIET: Final = {
     # No progress bars: they would fill the log.
@@ -68,6 +87,9 @@ _starting = threading.Lock()
 _built_with: dict[str, str] = {}
 """The settings of the session that was built here last. Spark rewrites some when it starts."""
 
+_jvm_asked_for: dict[str, str] = {}
+"""The settings that this process's JVM was started for, if it was started here."""
+
 
 def session(
     *, master: str = ANY_CORES, app: str = "selfmaint", settings: Mapping[str, str] = {}
@@ -87,11 +109,12 @@ def session(
         settings: Spark's, before our own defaults. `spark.jars` and `spark.sql.extensions` are
             added to what Delta needs.
     Raises:
-        SetupError: WH301 to WH304, WH306: what is missing, and what to do about it.
+        SetupError: WH301 to WH304, WH306, WH307: what is missing, and what to do about it.
     """
     check_versions()
     with _starting:
         running = _running_session()
+        _check_jvm(settings, for_start=running is None)
         if running is None:
             return require(_start(app, _all_settings(master, settings)))
         _adapt(running, master, settings)
@@ -115,6 +138,63 @@ def _is_local(master: str) -> bool:
     return master.startswith("local")
 
 
+def _check_jvm(given: Mapping[str, str], *, for_start: bool) -> None:
+    """Refuse what the JVM of this Python process, if it has one, can no longer be given.
+
+    For the start of a session in it, that is Delta too.
+    """
+    jvm = _jvm_settings()
+    if not jvm:
+        return
+    if for_start and not any(DELTA_JAR in jvm.get(key, "") for key in (JARS, CLASS_PATH)):
+        raise SetupError(
+            "WH307",
+            "the JVM of this Python process was not given Delta's jars when it started",
+            f"{NEW_PROCESS} and call `session()` first",
+        )
+    if refused := [
+        _shown(key, jvm.get(key), given[key])
+        for key in OF_THE_JVM
+        if key in given and not _has(jvm, key, given[key])
+    ]:
+        raise SetupError(
+            "WH306",
+            "this Python process has a JVM, and some settings can only be made before it starts",
+            *refused,
+            f"leave these settings out, or {NEW_PROCESS}: `spark.stop()` does not end the JVM",
+        )
+
+
+def _jvm_settings() -> dict[str, str]:
+    """The settings that the JVM of this Python process was started with; none if there is no JVM.
+
+    A `SparkConf` begins with them, whoever started the JVM, and whether or not a session runs.
+    """
+    from pyspark import SparkConf
+
+    return dict(SparkConf().getAll())
+
+
+def _has(jvm: Mapping[str, str], key: str, value: str) -> bool:
+    """Whether the JVM has this setting, or was started for it: Spark may have rewritten it.
+
+    Of jars it may have more than are asked for.
+    """
+    known = [had for settings in (jvm, _jvm_asked_for) if (had := settings.get(key)) is not None]
+    if key == JARS:
+        return _files(",".join(known)).issuperset(_files(value))
+    return value in known
+
+
+def _files(jars: str) -> set[str]:
+    """The jars of a setting, those on this machine by one of the many ways to write a path."""
+    addresses = map(urlsplit, filter(None, map(str.strip, jars.split(","))))
+    return {
+        os.path.realpath(address.path) if address.scheme in ("", "file") else address.geturl()
+        for address in addresses
+    }
+
+
 def _start(app: str, settings: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
@@ -125,6 +205,9 @@ def _start(app: str, settings: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.appName(app)
     for key, value in settings.items():
         builder = builder.config(key, value)
+    if not _jvm_settings():
+        _jvm_asked_for.clear()
+        _jvm_asked_for.update(settings)
     silence_query_errors()
     with spark_log():
         spark = builder.getOrCreate()
@@ -183,6 +266,6 @@ def _takes(running: SparkSession, key: str, value: str) -> bool:
 
 def _shown(key: str, found: str | None, asked: str) -> str:
     """A setting that could not be made; without its values if they may be secret."""
-    if re.search(SECRET, key, re.IGNORECASE):
+    if re.search(SECRET, f"{key} {found} {asked}", re.IGNORECASE):
         return f"{key} has another value than the one asked for"
     return f"{key} is {found or 'not set'}, asked for is {asked}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from warehouse.requirements import (
     Remedy,
     UnfitSessionError,
     require,
+    require_meaning,
 )
 from warehouse.session import session
 
@@ -176,6 +178,25 @@ def test_settings_that_change_the_meaning_of_values_are_named(spark: SparkSessio
     assert {gap.name: gap.needed for gap in unfit.value.gaps} == MEANING
 
 
+def test_a_changed_meaning_is_noticed_later(spark: SparkSession) -> None:
+    require_meaning(spark)
+    with (
+        setting(spark, "spark.sql.ansi.enabled", "false"),
+        pytest.raises(UnfitSessionError) as unfit,
+    ):
+        require_meaning(spark)
+    assert unfit.value.gaps == (Gap("spark.sql.ansi.enabled", "false", "true", Remedy.SET),)
+    assert unfit.value.code == "WH301"
+
+
+def test_asking_for_the_meaning_runs_no_job(
+    spark: SparkSession, count_jobs: Callable[[], AbstractContextManager[Jobs]]
+) -> None:
+    with count_jobs() as jobs:
+        require_meaning(spark)
+    assert jobs.count == 0
+
+
 def test_other_names_of_utc_will_do(spark: SparkSession) -> None:
     with setting(spark, "spark.sql.session.timeZone", "Etc/UTC"):
         assert require(spark) is spark
@@ -249,6 +270,9 @@ def test_a_session_without_delta_is_told_everything_at_once(run_script: RunScrip
         " (now: Asia/Tokyo)\n"
         " = help: set spark.sql.datetime.java8API.enabled=true, also on a running session"
         " (now: false)\n"
+        " = help: jars come only with the JVM: start a new Python process (in a notebook: restart"
+        " the kernel) and call `session()` first; where it is a Spark Connect server's, start that"
+        " anew\n"
     ), done.stderr
 
 
@@ -290,6 +314,94 @@ def test_what_would_be_faster_is_said_once_a_session_can_do_it_at_all(
         "  build the session with spark.sql.codegen.cache.maxEntries=5000 (now: not set)\n"
         "  build the session with spark.buffer.pageSize=1m (now: not set)\n"
     ) in done.stderr
+
+
+STOPPED_SESSION = """
+import json, sys
+from pyspark.sql import SparkSession
+from warehouse.errors import SetupError
+from warehouse.session import require, session
+from warehouse.sparklog import spark_log
+
+settings = json.loads(sys.argv[1])["settings"]
+builder = SparkSession.builder.master("local[1]")
+for key in {"spark.driver.extraJavaOptions", "spark.api.mode"} & settings.keys():
+    builder = builder.config(key, settings[key])
+with spark_log():  # what the user's own session says on its way up
+    own = builder.getOrCreate()
+    own.stop()
+for refused in (lambda: session(settings=settings), lambda: require(own), lambda: require(None)):
+    try:
+        refused()
+    except SetupError as error:
+        print(error)
+"""
+
+
+def test_a_jvm_without_delta_and_a_session_that_is_gone_are_named(run_script: RunScript) -> None:
+    """PySpark keeps the JVM of a session that was stopped, and starts the next one in it."""
+    done = run_script(STOPPED_SESSION)
+    advice = " = help: build a new one with `session()`, or with Spark's own builder\n"
+    assert done.stdout == (
+        "error[WH307]: the JVM of this Python process was not given Delta's jars when it started\n"
+        " = help: start a new Python process (in a notebook: restart the kernel) and call"
+        " `session()` first\n"
+        f"error[WH308]: this Spark session has been stopped\n{advice}"
+        f"error[WH308]: a Spark session is needed, not None\n{advice}"
+    ), done.stderr
+    assert done.stderr == ""
+
+
+ONE_JVM = """
+import json, sys
+from pathlib import Path
+from warehouse.errors import SetupError
+from warehouse.session import session
+
+arguments, own = json.loads(sys.argv[1]), Path(sys.argv[2])
+master, settings = arguments["master"], arguments["settings"]
+own.write_bytes(b"PK\\5\\6" + bytes(18))  # a jar of no classes
+settings |= {"spark.driver.memory": "1g", "spark.jars": str(own)}
+
+def attempt(**changed):
+    try:
+        spark = session(master=master, settings=settings | changed)
+        print(spark.range(3).count(), spark.conf.get("spark.driver.memory"))
+    except SetupError as error:
+        print(error)
+
+options = {
+    "spark.driver.memory": "3g",
+    "spark.driver.extraJavaOptions": "-Dpassword=hunter2",
+    "spark.jars": f"{own},/other.jar",
+}
+attempt()
+attempt(**options)                    # while a session runs
+session().stop()
+attempt(**options)
+attempt()
+session().stop()
+print(session(master=master).conf.get("spark.driver.memory"))
+"""
+
+
+def test_what_the_jvm_was_not_started_with_is_refused(
+    run_script: RunScript, tmp_path: Path
+) -> None:
+    """Spark would show the other amount of memory, and go on with the old one."""
+    own = tmp_path / "own.jar"
+    done = run_script(ONE_JVM, str(own))
+    refused = (
+        "error[WH306]: this Python process has a JVM, and some settings can only be made before"
+        " it starts\n"
+        " = help: spark.driver.memory is 1g, asked for is 3g\n"
+        " = help: spark.driver.extraJavaOptions has another value than the one asked for\n"
+        f" = help: spark.jars is JARS, asked for is {own},/other.jar\n"
+        " = help: leave these settings out, or start a new Python process (in a notebook: restart"
+        " the kernel): `spark.stop()` does not end the JVM\n"
+    )
+    said = re.sub("spark.jars is [^ ]*,", "spark.jars is JARS,", done.stdout)
+    assert said == f"3 1g\n{refused}{refused}3 1g\n1g\n", done.stderr
 
 
 BROKEN_START = """
