@@ -47,7 +47,7 @@ from selfmaint.stored import Stored, lookup_columns, view_rows, view_spec
 from selfmaint.verifying import Comparison, compared
 from warehouse.batches import Changes, checked, require_changeable
 from warehouse.columns import ColumnError
-from warehouse.requirements import require
+from warehouse.requirements import require, require_meaning
 from warehouse.sources import (
     Cost,
     FederatedSource,
@@ -302,6 +302,7 @@ class Warehouse:
         Raises:
             RuntimeStateError: RT405, nobody to ask; RT409, no number, and loaders alone.
         """
+        require_meaning(self.spark)
         with self._turn:
             journal = self._store.learn()
             self._sources()
@@ -371,10 +372,12 @@ class Warehouse:
                 number is that of another batch; RT404, the source answered as of a later version,
                 and the batch could not be extended. Nothing was changed.
             BatchError, ColumnError: the batch is not one; nothing was changed.
+            SetupError: WH308, the session was stopped; WH301, values mean something else in it now.
             BatchOrderError: WH342, a gap or an older number.
             SourceError: the source failed; nothing was changed.
             ConflictError, ForeignWriteError: somebody else writes, or wrote, to a view.
         """
+        require_meaning(self.spark)
         require_batch(batch)
         given = None if number is None else whole_number(number)
         started = time.monotonic()

@@ -158,8 +158,10 @@ def require_meaning(spark: SparkSession) -> None:
     called before each batch.
 
     Raises:
+        SetupError: WH308, it has been stopped meanwhile.
         UnfitSessionError: WH301, with the settings to put back.
     """
+    _check_alive(spark)
     if gaps := tuple(_other_meanings(spark)):
         raise UnfitSessionError(gaps)
 

@@ -27,6 +27,7 @@ from tests.spark.sessions import Jobs
 from tests.spark.shops import Books, Signed, frame
 from warehouse.batches import BatchError, checked, netted
 from warehouse.columns import ColumnError
+from warehouse.requirements import UnfitSessionError
 from warehouse.sources import (
     Answer,
     Cost,
@@ -271,6 +272,18 @@ def test_a_batch_that_the_source_does_not_have_yet(shop: Shop) -> None:
     assert found.value.message.endswith(f"Batch {version} is not applied")
 
 
+def test_a_session_on_which_values_mean_something_else_now(shop: Shop) -> None:
+    batch = shop.advance(notes=[("+", 11, "n")])
+    shop.spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        with pytest.raises(UnfitSessionError, match="timeZone=UTC"):
+            shop.warehouse.apply(batch)
+    finally:
+        shop.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    shop.warehouse.apply(batch)
+    shop.check()
+
+
 def test_arguments_that_cannot_be_meant(shop: Shop) -> None:
     warehouse, frame = shop.warehouse, shop.batch(notes=[])["notes"]
     bad_calls: dict[str, Callable[[], object]] = {
@@ -345,7 +358,10 @@ class Measured:
             }
         )
         source = SimulatedSource(memory, latency=0.2, per_row_sent=0.01, clock=VirtualClock())
-        warehouse = Warehouse.open(spark, str(path), program, source=source, lookups="always")
+        # By the source's clock 50,000 keys take longer than a question may.
+        warehouse = Warehouse.open(
+            spark, str(path), program, source=source, lookups="always", limit_seconds=None
+        )
         warehouse.load()
         return cls(memory, warehouse)
 
