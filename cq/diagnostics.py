@@ -9,6 +9,7 @@ Codes are stable: CQ1xx front end, LP2xx plans and their inputs, WH3xx warehouse
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -156,6 +157,22 @@ class DiagnosticError(SelfmaintError):
         self.diagnostics = diagnostics
 
 
+_CREDENTIALS = re.compile(
+    r"(?<=://)[^/@\s]+(?=@)"
+    r"|(?i:(?<=password=)|(?<=passwd=)|(?<=pwd=)|(?<=secret=)|(?<=token=))[^\s&;,`'\"]+"
+)
+
+
+def masked(text: str) -> str:
+    """The text without what opens a door, as addresses have it: people name sources by these.
+
+    Example:
+        >>> masked("source `jdbc:postgresql://erp:hunter2@host/db?ssl=on&Password=hunter2` failed")
+        'source `jdbc:postgresql://***@host/db?ssl=on&Password=***` failed'
+    """
+    return _CREDENTIALS.sub("***", text)
+
+
 class CodedError(SelfmaintError):
     """One thing that is wrong outside of any text, shown as a diagnostic without a place.
 
@@ -168,6 +185,7 @@ class CodedError(SelfmaintError):
     code: str
 
     def __init__(self, code: str, message: str, *help: str) -> None:
+        message, help = masked(message), tuple(map(masked, help))
         super().__init__(Diagnostic(code, message, help=help).render((), ""))
         self.code = code
         self.message = message

@@ -22,6 +22,7 @@ from warehouse.sources.protocol import (
     checked_tables,
     require_relations,
 )
+from warehouse.sources.simulated import SimulatedSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,12 +57,12 @@ def ask(
     Args:
         limit_seconds: for one attempt; None for no limit.
         retries: further attempts after an error that may pass, with growing pauses.
-        clock: the source's own, if it has one, as a simulated one does; or the real one.
+        clock: that of a simulated source, or the real one, unless given.
     Raises:
         SourceError: why the last attempt failed. Nothing has been changed.
         ColumnError: the source's relations have not the declared columns.
     """
-    clock = clock or getattr(source, "clock", None) or RealClock()
+    clock = clock or (source.clock if isinstance(source, SimulatedSource) else RealClock())
     spark = _session(keys)
 
     def limited(work: Callable[[], T]) -> Callable[[], T]:
