@@ -12,6 +12,7 @@ from bench.paper import readme, tables
 from bench.paper.experiment import MIXES, VIEW, Meter, Mix, Price, question_for
 from bench.paper.measure import Stream, WrongRows
 from bench.paper.on_spark.results import RESULT as RESULT_ON_SPARK
+from bench.paper.on_spark.results import Costs
 from bench.paper.on_spark.results import Run as SparkRun
 from bench.paper.plans import kinds_of
 from bench.paper.results import PAPER, Parameters, Run, targets
@@ -131,6 +132,23 @@ def test_a_run_on_spark_reads_back(on_spark: SparkRun) -> None:
     shares = [(cell.p_vdu, cell.p_vsm) for cell in on_spark.cells if cell.rho == 1]
     assert shares == [(0, 0), (0, 0), (0.9, 0.9), (0.5, 0.5)]
     assert all(cell.ours_asked <= cell.asked for cell in on_spark.cells)
+
+
+def test_the_model_on_spark_is_that_of_the_paper() -> None:
+    """With lookups that are one step, and whose query costs nothing of its own."""
+    costs = Costs(vdu=1.0, ins=2.0, xins=3.0)
+    paper = Parameters(vdu=1.0, vsm=0.0, qbase=10.0, qview=0.0, ins=2.0, xins=3.0)
+    for shares in ((0, 0), (0, 0.9), (0.5, 0.75), (0.9, 0.9)):
+        assert costs.speed_up(*shares, 10.0) == pytest.approx(paper.speed_up(*shares, 1))
+
+
+def test_what_batches_cost_on_spark() -> None:
+    measure = pytest.importorskip("bench.paper.on_spark.measure", exc_type=ImportError)
+    told, idle = measure.Batch(60, 0, True), measure.Batch(40, 0, False)
+    missed = measure.Batch(100, 20, True)
+    ours = measure.Timed((missed, idle, told, idle), 5, "")
+    assert measure.costs_of([measure.Timed((missed,) * 4, 20, "")], [ours]) == Costs(0.4, 0.8, 0.4)
+    assert (ours.seconds, ours.charged, ours.at(10)) == (240, 20, 420)
 
 
 def test_the_readme_says_what_was_measured_on_spark(on_spark: SparkRun) -> None:

@@ -13,7 +13,7 @@ with an empty view in a folder of its own, and must end in the rows of recomputa
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from bench.machine import machine
 from bench.paper.experiment import MIXES, RHOS, TEXT, VALUES, Change, Meter, Mix, Price, S
-from bench.paper.on_spark.results import Cell, Run
+from bench.paper.on_spark.results import Cell, Costs, Run
 from bench.paper.plans import batches, kinds_of
 from bench.spread import Spread, short
 from cq.syntax import Var
@@ -52,7 +52,7 @@ class Sizes:
     rhos: tuple[int, ...]
 
 
-FULL = Sizes(repetitions=3, rhos=RHOS)
+FULL = Sizes(repetitions=4, rhos=RHOS)
 QUICK = Sizes(repetitions=1, rhos=(100,))
 
 
@@ -91,24 +91,55 @@ class Charged:
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
-    """A plan that ran.
+class Batch:
+    """A batch that was applied.
 
     Args:
-        seconds: from the first batch to the end of the last, questions included, each once.
-        charged: the price of these questions, each once.
-        keys: that were asked for.
-        sentence: its word on lookups.
+        seconds: what it took, its question included, once.
+        charged: the price of its question, once; 0 if it asked nothing.
+        is_changed: it changed the view.
     """
 
     seconds: float
     charged: float
+    is_changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A plan that ran.
+
+    Args:
+        keys: that were asked for.
+        sentence: its word on lookups.
+    """
+
+    batches: tuple[Batch, ...]
     keys: int
     sentence: str
+
+    @property
+    def seconds(self) -> float:
+        return sum(batch.seconds for batch in self.batches)
+
+    @property
+    def charged(self) -> float:
+        """The price of its questions, each once."""
+        return sum(batch.charged for batch in self.batches)
 
     def at(self, rho: int) -> float:
         """What it takes with a source that is so many times as dear."""
         return self.seconds + (rho - 1) * self.charged
+
+
+def costs_of(traditional: Iterable[Timed], ours: Iterable[Timed]) -> Costs:
+    """What a change cost, as the median over batches of these runs."""
+    asking = [batch.seconds - batch.charged for run in traditional for batch in run.batches]
+    batches = [batch for run in ours for batch in run.batches]
+    idle = median(b.seconds for b in batches if not b.charged and not b.is_changed)
+    missed = [batch.seconds - batch.charged for batch in batches if batch.charged]
+    nothing, ins, xins = idle, median(asking), max(0.0, median(missed) - idle)
+    return Costs(*(short(seconds / BATCH) for seconds in (nothing, ins, xins)))
 
 
 @dataclass
@@ -135,20 +166,24 @@ class Stream:
             for start in range(0, len(asking), BATCH)
         ]
 
-    def cell(self, rho: int) -> Cell:
+    def cell(self, rho: int, costs: Costs) -> Cell:
         times = [
             (traditional.at(rho), ours.at(rho), free.at(rho))
             for (traditional, free), ours in zip(self.fixed, self.ours[rho], strict=True)
         ]
         (traditional, _), ours = self.fixed[-1], self.ours[rho][-1]
+        p_vdu = self.share(Kind.UNAFFECTED)
+        p_vsm = self.share(Kind.UNAFFECTED, Kind.SELF_MAINTAINED)
+        question = rho * traditional.charged / len(self.mix.changes)
         return Cell(
             mix=self.mix,
             rho=rho,
-            p_vdu=self.share(Kind.UNAFFECTED),
-            p_vsm=self.share(Kind.UNAFFECTED, Kind.SELF_MAINTAINED),
+            p_vdu=p_vdu,
+            p_vsm=p_vsm,
             speed_up=Spread.of([short(t / o) for t, o, _ in times]),
             limit=Spread.of([short(t / f) for t, _, f in times]),
             of_limit=Spread.of([short(f / o) for _, o, f in times]),
+            model=short(costs.speed_up(p_vdu, p_vsm, question)),
             traditional=short(times[-1][0]),
             ours=short(times[-1][1]),
             asked=traditional.keys,
@@ -207,17 +242,20 @@ class Bench:
         source = Charged(self._source, rho, self.price)
         path = str(self._folder / f"warehouse-{self._runs}")
         warehouse = Warehouse.open(self._spark, path, PROGRAM, source=source, lookups=lookups)
+        warehouse.load(0)  # of `r` there is nothing yet
         frames = [self._frame(part) for part in parts]
         notes: Mapping[str, None] = {}
-        started = time.monotonic()
+        done: list[Batch] = []
         for number, frame in enumerate(frames, 1):
+            before, started = source.charged, time.monotonic()
             report = warehouse.apply({"r": frame}, number)
+            seconds = time.monotonic() - started
+            done.append(Batch(seconds, source.charged - before, bool(report.of("v").inserted)))
             notes = dict.fromkeys(report.of("v").notes)
-        seconds = time.monotonic() - started
         found = {tuple(row) for row in warehouse.view("v").read().collect()}
         if found != stream.rows or warehouse.view("v").read().count() != len(stream.rows):
             raise WrongRows(f"mix {stream.mix}, rho {rho}, lookups {lookups}")
-        return Timed(seconds, source.charged, source.keys, "; ".join(notes) or "lookups on for r")
+        return Timed(tuple(done), source.keys, "; ".join(notes) or "lookups on for r")
 
     def _frame(self, part: Sequence[Change]) -> DataFrame:
         rows = [(*row, action) for _, action, row in part]
@@ -239,8 +277,12 @@ def measure(spark: SparkSession, sizes: Sizes, track: Callable[[list[int]], Iter
         for step in track(list(range(sizes.repetitions * len(streams)))):
             repetition, number = divmod(step, len(streams))
             _measure(bench, streams[number], sizes.rhos, repetition)
-    cells = tuple(stream.cell(rho) for stream in streams for rho in sizes.rhos)
-    return Run(cells, sizes.repetitions, machine())
+    costs = costs_of(
+        (traditional for stream in streams for traditional, _ in stream.fixed),
+        (run for stream in streams for runs in stream.ours.values() for run in runs),
+    )
+    cells = tuple(stream.cell(rho, costs) for stream in streams for rho in sizes.rhos)
+    return Run(cells, costs, sizes.repetitions, machine())
 
 
 def _measure(bench: Bench, stream: Stream, rhos: Sequence[int], turn: int) -> None:
