@@ -38,7 +38,9 @@ def test_a_view_that_somebody_has_cached_is_read(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("look", ["next_batch", "verify"])
-def test_a_thread_looks_while_a_batch_is_decided(shop: Shop, look: str) -> None:
+def test_a_thread_looks_while_a_batch_is_decided(
+    shop: Shop, look: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another maintainer has repaired the view meanwhile. The batch changes nothing of it."""
     shop.index()
     other = shop.open()
@@ -52,7 +54,7 @@ def test_a_thread_looks_while_a_batch_is_decided(shop: Shop, look: str) -> None:
     answer = shop.source.answer
 
     def answering(join: Join, keys: DataFrame | None, version: int) -> Answer:
-        shop.source.answer = answer  # type: ignore[method-assign]
+        monkeypatch.setattr(shop.source, "answer", answer)
         found = answer(join, keys, version)
         other.repair("sales")
         thread = Thread(target=looks[look])
@@ -61,7 +63,7 @@ def test_a_thread_looks_while_a_batch_is_decided(shop: Shop, look: str) -> None:
         return found
 
     shop.happens(sale=[("+", 7_000, 99, 0)])  # nobody's, so that no row comes
-    shop.source.answer = answering  # type: ignore[method-assign]
+    monkeypatch.setattr(shop.source, "answer", answering)
     with suppress(ConflictError):
         shop.warehouse.apply(shop.batch, shop.number)
     shop.apply()

@@ -23,6 +23,7 @@ from lookups.evaluate import evaluate
 from lookups.spark import Index, Maintained
 from lookups.spark.columns import Names, kinds
 from lookups.spark.indexing import whole
+from lookups.spark.probes import Families
 from tests.spark.worlds import (
     Scenario,
     back,
@@ -125,6 +126,31 @@ def check_indexed(scenario: Scenario, spark: SparkSession) -> None:
         index = replace(done.index, worth=worth, is_due=bool(worth))
         check_index(turn, spark, index)
     assert bool(index.numbers) == found_some
+
+
+def check_crowded(scenario: Scenario, spark: SparkSession) -> None:
+    """With room for some families only, found when all are built, the others are left out.
+
+    When there is room for them they come with other numbers, which others may have had.
+    """
+    families = [family for family, met in check(scenario, spark).met.items() if met.entries]
+    query = scenario.query
+    view = view_of(spark, query, scenario.after)
+    names = Names(query, kinds(view.schema), {}, is_small=True)
+
+    def extended(index: Index) -> Index:
+        numbers = Families(dict(index.numbers))
+        added = [family for family in families if family not in index.numbers]
+        due = {family: numbers.number(family.pattern, family.gives) for family in reversed(added)}
+        found = index.extended(names, whole(names, view, due), due)
+        check_index(scenario, spark, found)
+        return found
+
+    complete = extended(Index())
+    crowded = extended(Index(complete.size))  # a tenth of which is for what batches add
+    assert 0 < len(crowded.numbers) < len(families) == len(complete.numbers)
+    assert {*crowded.numbers, *crowded.worth} == {*families}
+    assert extended(replace(crowded, most=2 * complete.size)).size == complete.size
 
 
 def check_index(scenario: Scenario, spark: SparkSession, index: Index) -> None:

@@ -25,6 +25,7 @@ from lookups.plan import Action, Screen
 from lookups.spark import touched
 from tests.spark.agreement import (
     check,
+    check_crowded,
     check_indexed,
     check_skipped,
     check_slices,
@@ -447,6 +448,10 @@ class TestIndexes(SideBySide):
 
     @named(programs(check_indexed, {"keys": (13,)}))
     def test_packed(self, outcome: Future[None]) -> None:
+        outcome.result()
+
+    @named(programs(check_crowded, {"keys": (13,)}))
+    def test_crowded(self, outcome: Future[None]) -> None:
         outcome.result()
 
 

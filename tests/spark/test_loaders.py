@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -121,7 +121,10 @@ def test_a_loader_that_fails_is_told_where(warehouse: Warehouse, shop: Shop) -> 
 
 
 def test_a_loader_that_returns_nothing(warehouse: Warehouse) -> None:
-    warehouse.maintains("notes")(lambda keys: None)  # type: ignore[arg-type, return-value]
+    def forgetful(keys: DataFrame | None) -> Any:
+        """It computes, and forgets to return."""
+
+    warehouse.maintains("notes")(forgetful)
     with pytest.raises(SourceError, match=r"WH336.*no DataFrame, but 'NoneType'"):
         warehouse.load()
 

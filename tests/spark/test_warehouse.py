@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from threading import Barrier
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as sf
@@ -285,15 +285,17 @@ def test_a_session_on_which_values_mean_something_else_now(shop: Shop) -> None:
 
 
 def test_arguments_that_cannot_be_meant(shop: Shop) -> None:
-    warehouse, frame = shop.warehouse, shop.batch(notes=[])["notes"]
+    warehouse: Any = shop.warehouse  # so that types are no obstacle
+    text: Any = PROGRAM
+    frame = shop.batch(notes=[])["notes"]
     bad_calls: dict[str, Callable[[], object]] = {
-        "maps .* not a list": lambda: warehouse.apply([frame]),  # type: ignore[arg-type]
-        "maps .* not 3": lambda: warehouse.apply({3: frame}),  # type: ignore[dict-item]
-        "`notes` are a DataFrame, not a list": lambda: warehouse.apply({"notes": []}),  # type: ignore[dict-item]
-        "program .* not a str": lambda: Warehouse.open(shop.spark, "/x", PROGRAM),  # type: ignore[arg-type]
+        "maps .* not a list": lambda: warehouse.apply([frame]),
+        "maps .* not 3": lambda: warehouse.apply({3: frame}),
+        "`notes` are a DataFrame, not a list": lambda: warehouse.apply({"notes": []}),
+        "program .* not a str": lambda: Warehouse.open(shop.spark, "/x", text),
         "`retries` .* not -1": lambda: shop.open(retries=-1),
         "`limit_seconds` .* not 0": lambda: shop.open(limit_seconds=0),
-        "view .* not a type": lambda: warehouse.maintains(Shop),  # type: ignore[arg-type]
+        "view .* not a type": lambda: warehouse.maintains(Shop),
     }
     for message, call in bad_calls.items():
         with pytest.raises(InputError, match=f"RT407.*{message}"):
